@@ -1,0 +1,54 @@
+# Needs only Python 3.11+ and make; everything else goes into .venv
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench docs clean
+
+help:  ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/dev  ## everything for development, in .venv
+
+demo: $(VENV)/run  ## the main job on the bundled Adult table
+	@$(BIN)/maskwright demo
+
+test: $(VENV)/dev  ## all tests
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/dev  ## style, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev  ## speed against peers and against the physical limit
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/dev  ## rebuild the generated pages of docs/
+	$(BIN)/python docs/build.py
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist src/*.egg-info maskwright-demo
+
+# pip is part of a fresh environment; uv is used where it is installed, because it is faster
+$(VENV)/made:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; say where it is: make PYTHON=/path/to/python3"; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then uv venv -q --seed --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
+	@touch $@
+
+$(VENV)/run: $(VENV)/made $(SOURCES)
+	@echo "installing into $(VENV) (once) ..."
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e .; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check -e .; fi
+	@touch $@
+
+$(VENV)/dev: $(VENV)/made $(SOURCES)
+	@echo "installing into $(VENV) (once) ..."
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'; fi
+	@touch $(VENV)/run $@

@@ -1,0 +1,96 @@
+"""The Python surface: `anonymize`, `suggest_policy`, `policy_schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maskwright.core.events import Event
+from maskwright.core.policy import Policy
+from maskwright.core.release import Release
+from maskwright.core.settings import Registered
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading
+from maskwright.methods import METHODS
+from maskwright.models import MODELS
+from maskwright.publish import Job, KeepPrivate, run
+
+if TYPE_CHECKING:
+    from maskwright.suggest import Suggestion
+
+
+def anonymize(
+    source: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    destination: str | Path | None = None,
+    *,
+    overwrite: bool = False,
+    seed: int | None = None,
+    memory: str | None = None,
+    keep_private: KeepPrivate = "all",
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Release:
+    """Make a release of a table that satisfies a policy, or raise `PolicyNotMet`.
+
+    Args:
+        source: a path (CSV, Parquet), or a pandas, polars, pyarrow or DuckDB table.
+        policy: a `Policy`, a mapping, or the path of a policy file.
+        destination: a folder to publish to; without it the table is in `release.table`, of the caller's kind.
+        overwrite: replace a release that is already there.
+        seed: makes every random choice repeatable; for tests and experiments, and marked as such.
+        memory: the engine's limit, e.g. "4GB".
+        keep_private: what stays in private/: "all", "report" or "none".
+        on_event: called with every `Event` while the run goes on.
+        cancelled: asked now and then; return True to stop.
+    """
+    job = Job(
+        source=source,
+        policy=Policy.load(policy),
+        destination=Path(destination) if destination is not None else None,
+        overwrite=overwrite,
+        seed=seed,
+        memory=memory,
+        keep_private=keep_private,
+    )
+    return run(job, on_event, cancelled)
+
+
+def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:
+    """Guess roles and hierarchies from the data, as a policy to be read and edited."""
+    from maskwright.suggest import suggest
+
+    engine = open_engine()
+    try:
+        name = Path(source).name if isinstance(source, (str, Path)) else "the table"
+        return suggest(engine, engine.open(source, reading or Reading()), preset=preset, name=name)
+    finally:
+        engine.close()
+
+
+def policy_schema() -> dict[str, Any]:
+    """The JSON schema of a policy file, for editors: every model and method with its own settings."""
+    schema = Policy.model_json_schema(by_alias=True)
+    definitions = schema.setdefault("$defs", {})
+    properties = schema["properties"]
+    properties["require"]["items"] = {"oneOf": [_choice(definitions, "model", c) for c in MODELS.values()]}
+    properties["method"] = {
+        "oneOf": [{"enum": sorted(METHODS)}, *(_choice(definitions, "name", c) for c in METHODS.values())]
+    }
+    columns = properties["columns"]["additionalProperties"]
+    roles = {"enum": ["identifier", "quasi-identifier", "sensitive", "insensitive"]}
+    properties["columns"]["additionalProperties"] = {"anyOf": [roles, columns]}
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Maskwright policy"
+    return schema
+
+
+def _choice(definitions: dict[str, Any], key: str, cls: type[Registered]) -> dict[str, Any]:
+    """The settings of one registered thing, with its name as a fixed key."""
+    part = cls.model_json_schema(by_alias=True)
+    definitions.update(part.pop("$defs", {}))
+    part["properties"] = {key: {"const": cls.name}, **part.get("properties", {})}
+    part["required"] = [key, *part.get("required", [])]
+    part["description"] = cls.summary_line()
+    return part

@@ -1,0 +1,244 @@
+"""The command line. Exit 0: the policy is verified; 1: it is not met, nothing published; 2: bad input or usage."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from maskwright.errors import Cancelled, MaskwrightError, UsageError
+from maskwright.version import __version__
+
+if TYPE_CHECKING:
+    from maskwright.core.release import Release
+
+EPILOG = """\
+first steps:
+  maskwright demo                                      the whole story on a bundled table
+  maskwright init patients.csv                         writes policy.yaml, to be read and edited
+  maskwright anonymize patients.csv -p policy.yaml -o release/
+  maskwright verify release/                           recounts what was written
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    shared = _Parser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print one JSON object for machines")
+    shared.add_argument(
+        "-v", "--verbose", action="store_true", help="more about what happens and what went wrong"
+    )
+    main = _Parser(
+        prog="maskwright", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Publish microdata that holds even when the attacker knows exactly how you made it.",
+    )  # fmt: skip
+    main.add_argument("--version", action="version", version=f"maskwright {__version__}")
+    commands = main.add_subparsers(dest="command", metavar="command", required=True)
+
+    def add(name: str, help_: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help_, description=help_, parents=[shared])
+        command.set_defaults(run=run)
+        return command
+
+    _add_anonymize(add("anonymize", "make a verified release of a table", _anonymize))
+    _add_init(add("init", "profile a file and write a policy with guessed roles and hierarchies", _init))
+    command = add("verify", "recount a release that was written earlier", _verify)
+    command.add_argument("release", type=Path)
+    command.add_argument(
+        "--recount-only", action="store_true", help="do not compare the files with their hashes"
+    )
+    command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
+    command.add_argument(
+        "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
+    )
+    for kind in ("models", "methods", "attacks", "metrics"):
+        add(kind, f"the {kind} there are, with one line each", _list)
+    add("schema", "print the JSON schema of policy files, for editors", _schema)
+    return main
+
+
+def _add_anonymize(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument("-p", "--policy", required=True, type=Path, help="policy file")
+    command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
+    command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
+    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument("--seed", type=int, help="repeatable random choices: for tests and experiments only")
+    command.add_argument(
+        "--keep-private", choices=("all", "report", "none"), default="all",
+        help="what stays in private/ (default: all that later attacks need)",
+    )  # fmt: skip
+
+
+def _add_init(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace the policy file if it exists")
+    command.add_argument(
+        "--preset", help="open-data, research, hipaa-safe-harbor, ema-clinical, small-cells-11"
+    )
+    command.add_argument("--delimiter", help="of a CSV file (default: found out)")
+    command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
+    command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; every outcome is one clear line and an exit code, never a traceback."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
+    try:
+        options = parser().parse_args(arguments)
+        return int(options.run(options))
+    except MaskwrightError as problem:
+        return _fail(problem.exit_code, str(problem), problem.details if verbose else "", as_json)
+    except KeyboardInterrupt:
+        return _fail(130, "cancelled; nothing was published", "", as_json)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except MemoryError:
+        return _fail(
+            2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers", "", as_json
+        )
+    except Exception as problem:
+        # Its text may hold values of the table, so only its kind is shown unless asked for.
+        import traceback
+
+        details = traceback.format_exc() if verbose else ""
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+        hint = "; this is a bug, please report it (--verbose shows more, and may show data)"
+        return _fail(70, text + hint, details, as_json)
+
+
+def _flag(arguments: Sequence[str], *names: str) -> bool:
+    return any(name in arguments for name in names)
+
+
+def _fail(code: int, message: str, details: str, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"ok": False, "error": message, "exit": code}))
+    print(f"maskwright: {message}", file=sys.stderr)
+    if details:
+        print(details, file=sys.stderr)
+    return code
+
+
+def _anonymize(options: argparse.Namespace) -> int:
+    from maskwright.core.policy import Policy
+    from maskwright.publish import Job
+
+    job = Job(
+        source=options.source, policy=Policy.load(options.policy), destination=options.output,
+        overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
+    )  # fmt: skip
+    return _publish(job, options)
+
+
+def _publish(job: Any, options: argparse.Namespace) -> int:
+    from maskwright.publish import run
+    from maskwright.terminal import Display, release_lines
+
+    stop = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with Display(quiet=options.json, verbose=options.verbose) as display:
+        release = run(job, display.show, stop.is_set)
+    if options.json:
+        print(json.dumps(release.as_dict(), ensure_ascii=False))
+    else:
+        print("\n".join(release_lines(release)))
+    return 0 if release.ok else 1
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from importlib.resources import as_file, files
+
+    from maskwright.core.policy import Policy
+    from maskwright.publish import Job
+
+    with as_file(files("maskwright").joinpath("data", "adult")) as folder:
+        policy = folder / "policy.yaml"
+        if not options.json:
+            print(
+                "The Adult table (30,162 people of the 1994 US census) is published so that nobody can be told\n"
+                "apart from at least four others by nine attributes that a neighbour could know.\n"
+            )
+        job = Job(folder / "adult.csv", Policy.load(policy), destination=options.output, overwrite=True)
+        return _publish(job, options)
+
+
+def _init(options: argparse.Namespace) -> int:
+    from maskwright.api import suggest_policy
+    from maskwright.engines.base import Reading
+    from maskwright.terminal import suggestion_lines
+
+    if options.output.exists() and not options.overwrite:
+        raise UsageError(f"{str(options.output)!r} exists; use --overwrite, or -o for another name")
+    reading = Reading(delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header)
+    suggestion = suggest_policy(options.source, options.preset, reading)
+    try:
+        options.output.write_text(suggestion.text, encoding="utf-8")
+    except OSError as problem:
+        raise UsageError(f"cannot write {str(options.output)!r}: {problem.strerror}") from None
+    if options.json:
+        print(
+            json.dumps(
+                {"ok": True, "policy": str(options.output), **suggestion.as_dict()}, ensure_ascii=False
+            )
+        )
+    else:
+        print("\n".join(suggestion_lines(suggestion, options.source, options.output)))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from maskwright.store import recover
+    from maskwright.terminal import verification_lines
+    from maskwright.verify import verify
+
+    notes = recover(options.release)
+    result = verify(options.release, options.recount_only)
+    if options.json:
+        print(json.dumps(result.as_dict(), ensure_ascii=False))
+    else:
+        print("\n".join([*notes, *verification_lines(result)]))
+    return 0 if result.ok else 1
+
+
+def _list(options: argparse.Namespace) -> int:
+    from importlib import import_module
+
+    registry = getattr(import_module(f"maskwright.{options.command}"), options.command.upper())
+    lines = {name: item.summary_line() for name, item in registry.items()}
+    if options.json:
+        print(json.dumps(lines, ensure_ascii=False, indent=1))
+    else:
+        width = max(map(len, lines))
+        print("\n".join(f"{name:{width}}  {line}" for name, line in lines.items()))
+    return 0
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from maskwright.api import policy_schema
+
+    print(json.dumps(policy_schema(), indent=1, ensure_ascii=False))
+    return 0
+
+
+__all__ = ["Cancelled", "Release", "main", "parser"]
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Classes: what a privacy model looks at. Sizes, and how often each sensitive value occurs in each class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Sparse counts (class, value) → people, stored by class (compressed rows).
+
+    Class c holds entries `start[c]:start[c + 1]`. Code v stands for `values[v - 1]`; code 0 is missing, which
+    is counted but is no value. `ordered`: the values are in a meaningful order (numbers, a declared order).
+    """
+
+    values: tuple[str, ...]
+    start: Ints
+    codes: NDArray[np.int32]
+    counts: Ints
+    ordered: bool = False
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The class of each entry."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.start))
+
+    @cached_property
+    def totals(self) -> Ints:
+        """How often each code occurs over all classes (index 0: missing)."""
+        return np.bincount(self.codes, weights=self.counts, minlength=len(self.values) + 1).astype(np.int64)
+
+    def of_class(self, c: int) -> dict[str | None, int]:
+        """One class as a dictionary; missing is None."""
+        part = slice(int(self.start[c]), int(self.start[c + 1]))
+        return {
+            (self.values[code - 1] if code else None): int(count)
+            for code, count in zip(self.codes[part].tolist(), self.counts[part].tolist(), strict=True)
+        }
+
+    @staticmethod
+    def collect(
+        values: tuple[str, ...], n_classes: int, owner: Ints, codes: Ints, counts: Ints, ordered: bool = False
+    ) -> ValueCounts:
+        """Add up counts that may name the same (class, value) more than once."""
+        radix = len(values) + 1
+        if n_classes * radix >= 2**62:
+            raise OverflowError("too many classes times sensitive values for one key")
+        key = owner.astype(np.int64) * radix + codes
+        if n_classes * radix <= max(1 << 22, 4 * len(key)):
+            dense = _bincount(key, counts, n_classes * radix)
+            unique = np.flatnonzero(dense)
+            total = dense[unique]
+        else:
+            unique, inverse = np.unique(key, return_inverse=True)
+            total = _bincount(inverse, counts, len(unique))
+        owners = unique // radix
+        start = np.searchsorted(owners, np.arange(n_classes + 1)).astype(np.int64)
+        return ValueCounts(values, start, (unique % radix).astype(np.int32), total, ordered)
+
+
+def _bincount(index: Ints, weights: Ints, length: int) -> Ints:
+    """Sum integer weights per index exactly (np.bincount would go through floats)."""
+    if len(weights) == 0 or weights.sum(dtype=np.float64) < 2**52:
+        return np.bincount(index, weights=weights, minlength=length).astype(np.int64)
+    out = np.zeros(length, dtype=np.int64)
+    np.add.at(out, index, weights)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The equivalence classes of a table: `sizes` in people, `rows` in rows (the same without a unit).
+
+    `codes[a, c]` numbers the published label of `attributes[a]` in class c, where whoever built the classes knows
+    it: k-anonymity of chosen combinations of columns needs it, nothing else does.
+    """
+
+    sizes: Ints
+    rows: Ints
+    sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
+    attributes: tuple[str, ...] = ()
+    codes: NDArray[np.int32] | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.sizes)
+
+    def take(self, keep: NDArray[np.bool_]) -> Classes:
+        """Only some of the classes."""
+        number = np.cumsum(keep) - 1
+        parts = {}
+        for name, vc in self.sensitive.items():
+            entry = keep[vc.owner]
+            parts[name] = ValueCounts.collect(
+                vc.values, int(keep.sum()), number[vc.owner[entry]], vc.codes[entry].astype(np.int64),
+                vc.counts[entry], vc.ordered,
+            )  # fmt: skip
+        codes = None if self.codes is None else self.codes[:, keep]
+        return Classes(self.sizes[keep], self.rows[keep], parts, self.attributes, codes)

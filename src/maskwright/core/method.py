@@ -1,0 +1,50 @@
+"""What a method is: a search or partition that turns a summary into a grouping."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from maskwright.core.events import Progress
+from maskwright.core.grouping import Grouping
+from maskwright.core.model import Context, Model
+from maskwright.core.settings import Registered
+from maskwright.core.summary import Summary
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is given besides its own options.
+
+    Attributes:
+        summary: the frequency set.
+        search: the models that the method must satisfy while it searches.
+        context: reference distributions and the like for the models.
+        weights: per quasi-identifier, as in the policy (default 1).
+        levels: per quasi-identifier the allowed levels, or None for all.
+        rng: the source of every random choice.
+        progress: events, and cancellation.
+    """
+
+    summary: Summary
+    search: Sequence[Model]
+    context: Context
+    rng: np.random.Generator
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
+
+
+class Method(Registered):
+    """Turns a summary into a grouping. Options are fields; data never is."""
+
+    guarantee: ClassVar[str] = "measured"
+
+    @abstractmethod
+    def group(self, task: Task) -> Grouping:
+        """Group the rows so that every model of `task.search` holds, or raise `PolicyNotMet`."""

@@ -1,0 +1,89 @@
+"""A grouping on disk, so that a release can be attacked later. As sensitive as the input: private/ only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskwright.core.classes import ValueCounts
+from maskwright.core.grouping import Allocation, Grouping, Labels
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.summary import Shared, Summary
+
+STATE, NAMES = "state.npz", "state.json"
+
+
+def save_grouping(grouping: Grouping, folder: Path) -> None:
+    """Write the summary, the allocation and the labels; arrays in one file, words in the other."""
+    s, a = grouping.summary, grouping.allocation
+    arrays: dict[str, Any] = {
+        "codes": s.codes, "rows": s.rows, "sizes": s.sizes,
+        "tuples": a.tuples, "groups": a.groups, "cell_rows": a.rows,
+    }  # fmt: skip
+    if a.values is not None:
+        arrays["cell_values"] = a.values
+    for i, vc in enumerate(s.sensitive.values()):
+        arrays |= {f"start{i}": vc.start, f"value{i}": vc.codes, f"count{i}": vc.counts}
+    if s.shared is not None:
+        arrays |= {"shared_tuples": s.shared.tuples, "shared_people": s.shared.people}
+        for i, name in enumerate(s.sensitive):
+            arrays |= {f"shared{i}_{j}": part for j, part in enumerate(s.shared.values[name])}
+    for i, labels in enumerate(grouping.labels):
+        arrays |= {f"label{i}": labels.of_group, f"coverage{i}": labels.coverage}
+    np.savez_compressed(folder / STATE, **arrays)
+    words = {
+        "format": 1,
+        "attributes": [h.to_dict() for h in s.attributes],
+        "sensitive": [
+            {"name": n, "values": list(vc.values), "ordered": vc.ordered} for n, vc in s.sensitive.items()
+        ],
+        "labels": [{"attribute": x.attribute, "texts": list(x.texts)} for x in grouping.labels],
+        "levels": grouping.levels,
+        "starred": grouping.starred,
+        "groups": grouping.classes.n,
+        "shared_people": s.shared.n_people if s.shared else None,
+        "dropped_missing": s.dropped_missing,
+    }
+    (folder / NAMES).write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
+
+
+def load_grouping(folder: Path) -> Grouping:
+    """Read back what `save_grouping` wrote."""
+    words = json.loads((folder / NAMES).read_text(encoding="utf-8"))
+    with np.load(folder / STATE, allow_pickle=False) as data:
+        arrays = {name: data[name] for name in data.files}
+    sensitive = {
+        item["name"]: ValueCounts(
+            tuple(item["values"]),
+            arrays[f"start{i}"],
+            arrays[f"value{i}"],
+            arrays[f"count{i}"],
+            item["ordered"],
+        )
+        for i, item in enumerate(words["sensitive"])
+    }
+    shared = None
+    if words["shared_people"] is not None:
+        shared = Shared(
+            arrays["shared_tuples"], arrays["shared_people"], words["shared_people"],
+            {name: tuple(arrays[f"shared{i}_{j}"] for j in range(3)) for i, name in enumerate(sensitive)},
+        )  # fmt: skip
+    summary = Summary(
+        tuple(Hierarchy.from_dict(h) for h in words["attributes"]),
+        arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"],
+    )  # fmt: skip
+    allocation = Allocation(
+        arrays["tuples"], arrays["groups"], arrays["cell_rows"], arrays.get("cell_values")
+    )
+    labels = tuple(
+        Labels(item["attribute"], tuple(item["texts"]), arrays[f"coverage{i}"], arrays[f"label{i}"])
+        for i, item in enumerate(words["labels"])
+    )
+    group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
+    group_of[allocation.tuples] = allocation.groups
+    levels = tuple(words["levels"]) if words["levels"] is not None else None
+    classes = summary.classes(group_of, words["groups"])
+    return Grouping(summary, allocation, labels, classes, levels, words["starred"])

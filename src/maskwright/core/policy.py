@@ -1,0 +1,223 @@
+"""A policy: what the publisher wants. The only configuration there is, in YAML or in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+
+from maskwright.core.builders import HierarchySpec
+from maskwright.core.exact import Exact
+from maskwright.core.settings import Registered, Settings, parse, shown
+from maskwright.core.yaml_text import dump_yaml, load_yaml
+from maskwright.errors import PolicyError
+
+Role = Literal["identifier", "quasi-identifier", "sensitive", "insensitive"]
+ROLES: tuple[Role, ...] = ("identifier", "quasi-identifier", "sensitive", "insensitive")
+
+
+class Input(Settings):
+    """How to read the file; whatever is left out is found out from the file itself."""
+
+    format: Literal["csv", "parquet"] | None = None
+    delimiter: str | None = Field(None, min_length=1, max_length=1, description="of a CSV file")
+    quote: str | None = Field(None, min_length=1, max_length=1, description="quote character of a CSV file")
+    encoding: str = Field("utf-8", description="of a CSV file: utf-8, latin-1, cp1252, utf-16 …")
+    header: bool = Field(True, description="does a CSV file begin with a line of column names?")
+
+
+class Missing(Settings):
+    """What counts as missing besides empty cells, and what happens to rows that have it."""
+
+    tokens: tuple[str, ...] = Field((), description="texts that mean missing, e.g. '?', 'NA'")
+    rows: Literal["keep", "drop"] = Field(
+        "keep", description="keep: missing is a value of its own; drop: leave out rows with one"
+    )
+
+
+class Output(Settings):
+    """How the release is written."""
+
+    format: Literal["csv", "parquet"] | None = Field(None, description="default: as the input")
+
+
+class Column(Settings):
+    """The role of one column, and what may be done to it."""
+
+    role: Role
+    hierarchy: HierarchySpec | None = Field(None, description="the ways to coarsen it")
+    weight: Exact = Field(Fraction(1), ge=0, description="its importance in the information loss")
+    levels: tuple[str, ...] | None = Field(None, description="the only levels allowed, by number or name")
+    order: tuple[str, ...] | None = Field(None, description="its values from lowest to highest")
+    sensitive_sets: tuple[tuple[str, ...], ...] | None = Field(
+        None, description="values that must not be inferred, as sets; default: each value on its own"
+    )
+    near_unique: Literal["refuse", "allow"] = Field(
+        "refuse", description="an insensitive column whose values single people out is refused unless allowed"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_role(cls, value: Any) -> Any:
+        return {"role": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _fits_the_role(self) -> Column:
+        allowed = {
+            "quasi-identifier": {"hierarchy", "weight", "levels", "order"},
+            "sensitive": {"hierarchy", "order", "sensitive_sets"},
+            "insensitive": {"near_unique"},
+        }.get(self.role, set())
+        for key in sorted(self.model_fields_set - {"role"} - allowed):
+            raise ValueError(f"{key!r} means nothing for a column with role {self.role}; remove it")
+        return self
+
+
+def _as_mapping(value: Any) -> Any:
+    """A requirement or method given as an object of ours becomes what the policy file would say."""
+    if isinstance(value, Registered):
+        return {"name": value.name, **value.options()}
+    return {"name": value} if isinstance(value, str) else value
+
+
+class Named(Settings):
+    """A registered thing by name, with its parameters; checked against the registry by the pipeline."""
+
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    def as_policy(self, key: str) -> dict[str, Any]:
+        return {key: self.name, **self.parameters}
+
+
+def _requirement(value: Any) -> Any:
+    value = _as_mapping(value)
+    if isinstance(value, Mapping) and "model" in value:
+        rest = {k: v for k, v in value.items() if k != "model"}
+        return Named(name=str(value["model"]), parameters=rest)
+    if isinstance(value, Mapping) and "name" in value:
+        return Named(name=str(value["name"]), parameters={k: v for k, v in value.items() if k != "name"})
+    if isinstance(value, Named):
+        return value
+    raise ValueError(f"{shown(value)} names no model; write {{model: k-anonymity, k: 5}}")
+
+
+def _method(value: Any) -> Any:
+    value = _as_mapping(value)
+    if isinstance(value, Named):
+        return value
+    if isinstance(value, Mapping) and "name" in value:
+        return Named(name=str(value["name"]), parameters={k: v for k, v in value.items() if k != "name"})
+    raise ValueError(f"{shown(value)} names no method; write {{name: optimal-lattice}}")
+
+
+Requirement = Annotated[Named, BeforeValidator(_requirement), WithJsonSchema({"type": "object"})]
+MethodChoice = Annotated[Named, BeforeValidator(_method), WithJsonSchema({"type": "object"})]
+
+
+class Policy(Settings):
+    """A role for each column, hierarchies, requirements, method and limits."""
+
+    version: Literal[1] = 1
+    input: Input = Input()
+    output: Output = Output()
+    unit: str | None = Field(
+        None, description="the column that tells persons apart, if they have several rows"
+    )
+    missing: Missing = Missing()
+    columns: dict[str, Column] = Field(description="a column that is not named here is dropped")
+    require: tuple[Requirement, ...] = Field(min_length=1)
+    method: MethodChoice = Named(name="optimal-lattice")
+    recoding: Literal["generalise"] = "generalise"
+    preset: str | None = Field(None, description="the preset this policy was made from, for the record")
+
+    _folder: Path = PrivateAttr(default=Path())
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isdigit() else value
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Policy:
+        if not self.quasi_identifiers:
+            raise ValueError(
+                "columns: no column has the role quasi-identifier; say which columns an attacker could know"
+            )
+        if self.unit in self.columns and self.columns[self.unit].role != "identifier":
+            raise ValueError(
+                f"unit: column {self.unit!r} tells persons apart, so its role must be identifier"
+            )
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """Where relative hierarchy files are looked up."""
+        return self._folder
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        return self.with_role("quasi-identifier")
+
+    @property
+    def sensitive(self) -> list[str]:
+        return self.with_role("sensitive")
+
+    def with_role(self, role: Role) -> list[str]:
+        return [name for name, column in self.columns.items() if column.role == role]
+
+    @staticmethod
+    def load(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
+        """A policy from a file, a mapping, or as it is."""
+        if isinstance(source, Policy):
+            return source
+        if isinstance(source, Mapping):
+            return Policy.of(source, "policy")
+        path = Path(source)
+        try:
+            text = path.read_bytes()
+        except OSError as problem:
+            raise PolicyError(f"policy file {str(path)!r} cannot be read: {problem.strerror}") from None
+        policy = Policy.of(load_yaml(text, str(path)), path.name)
+        policy._folder = path.parent
+        return policy
+
+    @staticmethod
+    def of(values: Any, where: str) -> Policy:
+        if not isinstance(values, Mapping):
+            raise PolicyError(
+                f"{where}: a policy is a mapping with the keys version, columns, require, method"
+            )
+        return parse(Policy, values, where)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a policy file would say: plain values, defaults left out."""
+        values: dict[str, Any] = {"version": 1}
+        dumped = self.model_dump(mode="json", exclude_defaults=True)
+        for key in ("input", "output", "unit", "missing", "preset"):
+            if key in dumped:
+                values[key] = dumped[key]
+        values["columns"] = {
+            name: c["role"] if set(c) == {"role"} else c for name, c in dumped["columns"].items()
+        }
+        values["require"] = [_plain(r.as_policy("model")) for r in self.require]
+        values["method"] = _plain(self.method.as_policy("name"))
+        values["recoding"] = self.recoding
+        return values
+
+    def to_yaml(self) -> str:
+        return dump_yaml(self.to_dict())
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as a YAML file can hold them, without losing exactness."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

@@ -1,0 +1,124 @@
+"""The frequency set: distinct quasi-identifier tuples, and how often each sensitive value occurs with each.
+
+Lattice searches, partitioning methods, models, attacks and most metrics need nothing else; the rows stay
+where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """People whose rows lie in more than one tuple, so that class sizes do not simply add up.
+
+    One entry per (tuple, person), and per sensitive attribute one per (tuple, person, value). Persons are
+    numbered 0..n_people-1; who they are is not kept.
+    """
+
+    tuples: Ints
+    people: Ints
+    n_people: int
+    values: Mapping[str, tuple[Ints, Ints, Ints]] = field(default_factory=dict)  # tuple, person, code
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Distinct QI tuples as codes (see `Hierarchy`), with their rows, people and sensitive values.
+
+    Attributes:
+        attributes: the hierarchy of each quasi-identifier, in policy order.
+        codes: one row per attribute, one column per tuple.
+        rows: rows of each tuple.
+        sizes: people found in this tuple and in no other (equal to `rows` when every row is a person).
+        sensitive: per sensitive attribute the counts by tuple, of the people in `sizes`.
+        shared: the remaining people, where the policy names a unit and somebody has rows in several tuples.
+        dropped_missing: rows left out because the policy drops rows with missing values.
+    """
+
+    attributes: tuple[Hierarchy, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    sizes: Ints
+    sensitive: Mapping[str, ValueCounts]
+    shared: Shared | None = None
+    dropped_missing: int = 0
+
+    @property
+    def n_tuples(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def n_people(self) -> int:
+        return int(self.sizes.sum()) + (self.shared.n_people if self.shared else 0)
+
+    @property
+    def whole_tuples_are_people(self) -> bool:
+        """Do class sizes add up over tuples? Fast paths of the searches need it."""
+        return self.shared is None
+
+    def classes(self, group_of: Ints, n_groups: int) -> Classes:
+        """Sizes and sensitive counts when tuple i goes to group `group_of[i]` (negative: to none)."""
+        kept = group_of >= 0
+        rows = _sum(group_of[kept], self.rows[kept], n_groups)
+        sizes = _sum(group_of[kept], self.sizes[kept], n_groups)
+        if self.shared is not None:
+            sizes = sizes + _distinct(group_of[self.shared.tuples], self.shared.people, n_groups)
+        sensitive = {name: self._values(name, group_of, n_groups) for name in self.sensitive}
+        return Classes(sizes, rows, sensitive)
+
+    def totals(self) -> Classes:
+        """The whole table as one class."""
+        return self.classes(np.zeros(self.n_tuples, dtype=np.int64), 1)
+
+    def tuple_classes(self) -> Classes:
+        """The raw table: every distinct tuple a class of its own."""
+        return self.classes(np.arange(self.n_tuples, dtype=np.int64), self.n_tuples)
+
+    def _values(self, name: str, group_of: Ints, n_groups: int) -> ValueCounts:
+        vc = self.sensitive[name]
+        owner = group_of[vc.owner]
+        keep = owner >= 0
+        owners, codes, counts = [owner[keep]], [vc.codes[keep].astype(np.int64)], [vc.counts[keep]]
+        if self.shared is not None:
+            t, person, code = self.shared.values[name]
+            group = group_of[t]
+            inside = group >= 0
+            # a value counts once per person and class, however many of the person's rows carry it
+            triples = np.unique(np.stack([group[inside], person[inside], code[inside]]), axis=1)
+            owners.append(triples[0])
+            codes.append(triples[2])
+            counts.append(np.ones(triples.shape[1], dtype=np.int64))
+        return ValueCounts.collect(
+            vc.values,
+            n_groups,
+            np.concatenate(owners),
+            np.concatenate(codes),
+            np.concatenate(counts),
+            vc.ordered,
+        )
+
+
+def _sum(index: Ints, weights: Ints, length: int) -> Ints:
+    out = np.zeros(length, dtype=np.int64)
+    np.add.at(out, index, weights)
+    return out
+
+
+def _distinct(group: Ints, person: Ints, n_groups: int) -> Ints:
+    """Distinct people per group."""
+    inside = group >= 0
+    pairs = np.unique(np.stack([group[inside], person[inside]]), axis=1)
+    return np.bincount(pairs[0], minlength=n_groups).astype(np.int64)

@@ -1,0 +1,82 @@
+"""A verdict: not only whether a requirement holds, but the measured value of every group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.exact import show
+
+Measured = Fraction | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What a model measured.
+
+    Attributes:
+        model: the registered name, and `parameters` as in the policy.
+        attribute: the sensitive attribute concerned, or None.
+        ok: does every group satisfy the requirement?
+        passes: the same per group.
+        values: the measured value per group (its size, its share, its distance …).
+        worst: the value of the group that is nearest to failing, or fails most; None without groups.
+        worst_group: its number.
+        bound: what was asked, as text ("at least 5").
+        quantity: what `values` are, in words ("people in the class").
+        use: "search" or "gate", as the policy says.
+    """
+
+    model: str
+    parameters: dict[str, Any]
+    attribute: str | None
+    ok: bool
+    passes: NDArray[np.bool_]
+    values: Sequence[Measured] | NDArray[Any]
+    worst: Measured | None
+    worst_group: int | None
+    bound: str
+    quantity: str
+    use: str = "search"
+
+    @property
+    def failing(self) -> NDArray[np.int64]:
+        return np.flatnonzero(~self.passes)
+
+    def sentence(self) -> str:
+        """One line for people."""
+        about = f" of {self.attribute}" if self.attribute else ""
+        if self.worst is None:
+            return f"{self.model}{about}: nothing to measure"
+        sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
+        return f"{self.model}{about} {sign}: worst {self.quantity} {show(self.worst)}, asked {self.bound}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: everything but the per-group arrays."""
+        return {
+            "model": self.model,
+            "parameters": self.parameters,
+            "attribute": self.attribute,
+            "ok": self.ok,
+            "worst": None if self.worst is None else plain(self.worst),
+            "asked": self.bound,
+            "quantity": self.quantity,
+            "groups": len(self.passes),
+            "failing_groups": len(self.failing),
+            "use": self.use,
+        }
+
+
+def plain(value: Measured) -> int | float | str:
+    """A number that JSON can hold without losing exactness."""
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)  # JSON has no infinity
+    return int(value)

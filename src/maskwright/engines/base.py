@@ -1,0 +1,136 @@
+"""What an engine does: it summarises rows, recodes them, and recounts what was written. Nothing else sees rows.
+
+Values are compared as *canonical text* on every engine: text without surrounding blanks; whole numbers without
+a decimal point ("39", also from a floating column); other numbers as the engine prints them; dates as
+2024-01-31; timestamps as 2024-01-31 12:00:00; booleans as true/false. Empty text, NaN, NULL and the policy's
+missing tokens are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.plan import Plan
+from maskwright.core.summary import Summary
+
+Format = Literal["csv", "parquet"]
+Kind = Literal["text", "integer", "number", "boolean", "date", "timestamp", "other"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file, and what counts as missing. None: found out from the file."""
+
+    format: Format | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str = "utf-8"
+    header: bool = True
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """A column of an opened table; `type` is the engine's own name for its type."""
+
+    name: str
+    kind: Kind
+    type: str
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The distinct canonical values of a column, ascending (numbers by value), with their rows."""
+
+    values: tuple[str, ...]
+    counts: tuple[int, ...]
+    missing: int
+    numeric: bool  # every value is a number, and `values` are in numeric order
+
+
+@dataclass(frozen=True)
+class SensitiveSpec:
+    """A sensitive column and its domain; `ordered` when the order of the values means something."""
+
+    name: str
+    values: tuple[str, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class SummarySpec:
+    """What to count. `unit` names the column that tells persons apart, where rows are not persons."""
+
+    attributes: Sequence[Hierarchy]
+    sensitive: Sequence[SensitiveSpec] = ()
+    unit: str | None = None
+    drop_missing: bool = False
+
+
+@dataclass(frozen=True)
+class Recount:
+    """Classes found in a published table: for each, its labels in column order, its rows, and its people.
+
+    `people` equals `rows` unless a unit column was counted.
+    """
+
+    labels: list[tuple[str | None, ...]]
+    rows: list[int]
+    people: list[int]
+    # per sensitive column: (class number, value or None, people)
+    values: dict[str, list[tuple[int, str | None, int]]] = field(default_factory=dict)
+
+
+class Table(Protocol):
+    """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
+
+    columns: tuple[ColumnInfo, ...]
+    caller: str
+    format: Format  # the file format to write by default: "csv" or "parquet"
+
+
+class Engine(Protocol):
+    """The whole interface; a second engine implements these and touches nothing else."""
+
+    name: str
+
+    def open(self, source: Any, reading: Reading) -> Table:
+        """Open a path or a table handed in from Python. Refuses what cannot be read, naming line or column."""
+
+    def count(self, table: Table) -> int:
+        """Rows."""
+
+    def fingerprint(self, table: Table) -> str:
+        """A hash of the content that does not depend on row order."""
+
+    def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
+        """Distinct canonical values. With `limit`, at most that many values (the commonest)."""
+
+    def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
+        """A few rows as canonical text, for before/after examples and profiles."""
+
+    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
+        """(number of distinct combinations, rows whose combination is unique)."""
+
+    def summarise(self, table: Table, spec: SummarySpec) -> Summary:
+        """The frequency set. Refuses a value that its hierarchy does not know, naming it."""
+
+    def recode(self, table: Table, plan: Plan) -> Table:
+        """The published table, rows in an order that says nothing about the source. Not yet written."""
+
+    def write(self, table: Table, path: Path, format: Format) -> None:
+        """Write a recoded table; the container holds nothing but the published values."""
+
+    def recount(
+        self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
+    ) -> Recount:
+        """Group a table by its columns as they are: what `verify` relies on."""
+
+    def hand_over(self, table: Table) -> Any:
+        """A recoded table as the caller's own kind."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,130 @@
+"""Values as codes, for every engine that speaks SQL: dictionaries are joined as small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sqlglot import exp
+
+from maskwright.core.classes import Ints
+from maskwright.engines import sql
+from maskwright.engines.base import ColumnInfo
+from maskwright.errors import HierarchyError, InputError
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Source(Protocol):
+    """A table of an engine that speaks SQL: the relation is called `t`, values are as they came."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+    def source(self) -> exp.Expression: ...
+
+    def row_number(self) -> exp.Expression: ...
+
+    def info(self, name: str) -> ColumnInfo: ...
+
+    def raw(self, name: str) -> exp.Expression: ...
+
+    def value(self, name: str) -> exp.Expression:
+        """A column in its own type, missing where it counts as missing."""
+
+    def text(self, name: str) -> exp.Expression:
+        """A column as canonical text."""
+
+
+class Runner(Protocol):
+    """What an engine that speaks SQL offers to the modules that build queries."""
+
+    def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None: ...
+
+    def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Arrays: ...
+
+    def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]: ...
+
+    def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Columns of a source as codes: value i of the domain is i + 1, missing 0, unknown the last code.
+
+    Within a context `runner.tables(coded.content())`, a query with `tables=coded.tables()` and
+    `joins=coded.joins()` may use `code(i)` and `label(i)`.
+    """
+
+    table: Source
+    names: tuple[str, ...]
+    domains: tuple[tuple[str, ...], ...]
+    labels: tuple[tuple[str | None, ...], ...] = ()  # per column the text of each value, where there is one
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return tuple(len(d) + 2 for d in self.domains)
+
+    def unknown(self, i: int) -> int:
+        return len(self.domains[i]) + 1
+
+    def code(self, i: int) -> exp.Expression:
+        return exp.Coalesce(this=sql.column("k", f"d{i}"), expressions=[sql.integer(0)])
+
+    def label(self, i: int) -> exp.Expression:
+        return sql.column("t", f"d{i}")
+
+    def joins(self) -> list[exp.Join]:
+        """Left joins, because inner ones would lose rows (and because databases reorder them, at a cost)."""
+        raw = [self.table.raw(name) for name in self.names]
+        return [sql.left_join(sql.relation(f"d{i}"), sql.equal(sql.column("raw", f"d{i}"), r)) for i, r in enumerate(raw)]
+
+    def tables(self) -> dict[str, exp.Select]:
+        return {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
+
+    def content(self) -> dict[str, Arrays]:
+        """The domains as tables (value, code, label)."""
+        labels = self.labels or self.domains
+        return {f"v{i}": _domain(d, t) for i, (d, t) in enumerate(zip(self.domains, labels, strict=True))}
+
+    def unknown_values(self, runner: Runner, i: int) -> list[str]:
+        k = sql.equal(sql.column("k"), sql.integer(self.unknown(i)))
+        source = self._dictionary(i).subquery("y", copy=False)
+        query = sql.select([sql.column("v")], source, where=[k], order=[sql.column("v")], distinct=True)
+        return [str(row[0]) for row in runner.rows(query, self.table.parameters)]
+
+    def _dictionary(self, i: int) -> exp.Select:
+        name, table = self.names[i], self.table
+        text = sql.canonical(sql.column("raw", "a"), table.info(name), table.parameters)
+        return sql.dictionary(table.source(), table.raw(name), text, f"v{i}", self.unknown(i))
+
+
+def _domain(values: Sequence[str], labels: Sequence[str | None]) -> Arrays:
+    if len(set(values)) != len(values):
+        raise ValueError("a domain lists a value twice")
+    codes = np.arange(1, len(values) + 1, dtype=np.int64)
+    return {"v": _texts(values), "k": codes, "t": _texts(labels)}
+
+
+def _texts(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
+    if all(t is None for t in texts):  # an array of objects would not be taken for text
+        return np.ma.masked_all(len(texts), dtype="<U1")
+    return np.array(texts, dtype=object)
+
+
+def check_known(runner: Runner, coded: Coded, digits: Sequence[Ints], width: int) -> None:
+    """Refuse values without a code: the first `width` columns are quasi-identifiers, whose values are named."""
+    for i, name in enumerate(coded.names):
+        if not (digits[i] == coded.unknown(i)).any():
+            continue
+        if i >= width:
+            raise InputError(f"column {name!r} holds values outside its declared domain; declare them")
+        values = coded.unknown_values(runner, i)
+        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+        raise HierarchyError(
+            f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
+            "add what is missing to the hierarchy, or name it a missing token"
+        )

@@ -1,0 +1,183 @@
+"""Tables handed in from Python: pandas, polars, pyarrow, DuckDB; and the published table in the same kind.
+
+A library is recognised by the module of the object, so that none is imported that the caller does not use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from maskwright.engines.base import Reading
+from maskwright.engines.reading import check_names
+from maskwright.errors import InputError
+
+Give = Callable[[Any, Collection[str]], Any]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table from Python.
+
+    Attributes:
+        caller: the library, "pandas", "polars", "pyarrow" or "duckdb"; "arrow" for anything else that
+            offers the Arrow stream interface.
+        names: its columns.
+        scannable: what DuckDB can read.
+        give: from a DuckDB relation with the published rows, and the names of the columns that keep the type
+            of the source, to a table of the caller's kind.
+    """
+
+    caller: str
+    names: tuple[str, ...]
+    scannable: Any
+    give: Give
+
+
+def recognise(source: Any, reading: Reading) -> Frame | None:
+    """The frame behind an object, or None when it is none."""
+    library = type(source).__module__.split(".")[0]
+    kind = type(source).__name__
+    if library == "pandas" and kind == "DataFrame":
+        return _pandas(source)
+    if library == "polars" and kind in ("DataFrame", "LazyFrame"):
+        return _polars(source)
+    if library == "pyarrow" and kind in ("Table", "RecordBatch", "RecordBatchReader"):
+        return _pyarrow(source)
+    if library in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
+        return Frame("duckdb", check_names(source.columns, "the relation"), Stream(source), give_relation)
+    if hasattr(source, "__arrow_c_stream__"):
+        return Frame("arrow", (), Stream(source), give_relation)
+    return None
+
+
+class Stream:
+    """An object that offers only the Arrow stream interface, which DuckDB reads without any library."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._source.__arrow_c_stream__(requested_schema)
+
+
+def give_relation(published: Any, typed: Collection[str]) -> Any:
+    """A relation in a database of its own, which holds nothing but the published rows and lives as long as it."""
+    import duckdb
+
+    database = duckdb.connect(":memory:")
+    database.register("stream", Stream(published))
+    database.execute("CREATE TABLE published AS SELECT * FROM stream")
+    database.unregister("stream")
+    return database.table("published")
+
+
+# --- pandas -------------------------------------------------------------------------------------------
+
+
+def _pandas(frame: Any) -> Frame:
+    if frame.columns.nlevels != 1:
+        raise InputError("the data frame: its columns have several levels; flatten them to one name each")
+    names = check_names(list(frame.columns), "the data frame")
+    plain = {name: _plain_series(frame[name]) for name in names}
+    kinds = {name: series.dtype for name, series in plain.items()}
+
+    def give(published: Any, typed: Collection[str]) -> Any:
+        out = published.df()
+        for name in out.columns:
+            if name in typed and out[name].dtype != kinds[name]:
+                out[name] = _as_dtype(out[name], kinds[name])
+        return out
+
+    import pandas as pd
+
+    # a frame of its own: no index, no attrs, and nothing the caller could change meanwhile
+    scannable = pd.DataFrame({name: series.array for name, series in plain.items()}, copy=False)
+    return Frame("pandas", names, scannable, give)
+
+
+def _plain_series(series: Any) -> Any:
+    """A column as DuckDB can read it: categories as their values, mixed objects as text."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        plain = series.astype(object)
+        return plain.infer_objects() if not series.isna().any() else plain.convert_dtypes()
+    if series.dtype != object:
+        return series
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    if inferred in ("string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime"):
+        return series if inferred in ("string", "empty") else series.infer_objects()
+    return series.map(lambda value: _text(value, series.name)).astype(object)
+
+
+def _text(value: Any, name: object) -> str | None:
+    """A value of a column of mixed types, as canonical text."""
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    if (
+        isinstance(value, (bytes, list, tuple, dict, set))
+        or (hasattr(value, "__array__")
+        and getattr(value, "ndim", 0))
+    ):
+        raise InputError(
+            f"column {name!r} holds objects of type {type(value).__name__}; convert them to text or numbers"
+        )
+    return str(value)
+
+
+def _as_dtype(series: Any, dtype: Any) -> Any:
+    """Back to the type of the source, unless missing values do not fit into it."""
+    try:
+        return series.astype(dtype)
+    except (TypeError, ValueError):
+        return series
+
+
+# --- polars and pyarrow -------------------------------------------------------------------------------
+
+
+def _polars(frame: Any) -> Frame:
+    import polars as pl
+
+    lazy = isinstance(frame, pl.LazyFrame)
+    eager = frame.collect() if lazy else frame
+    names = check_names(eager.columns, "the data frame")
+    schema = dict(eager.schema)
+    texts = (pl.Categorical, pl.Enum)
+
+    def give(published: Any, typed: Collection[str]) -> Any:
+        out = pl.DataFrame(Stream(published))
+        keep = {
+            n: t for n, t in schema.items() if n in typed and not isinstance(t, texts) and out.schema[n] != t
+        }
+        out = out.cast(keep)
+        return out.lazy() if lazy else out
+
+    return Frame("polars", names, Stream(eager), give)
+
+
+def _pyarrow(table: Any) -> Frame:
+    import pyarrow as pa
+
+    names = check_names(table.schema.names, "the table")
+    schema = table.schema
+    scannable = table if isinstance(table, pa.RecordBatchReader) else Stream(table)
+
+    def give(published: Any, typed: Collection[str]) -> Any:
+        out = pa.table(Stream(published))
+        for i, field in enumerate(out.schema):
+            kind = schema.field(field.name).type
+            if field.name in typed and kind != field.type and not pa.types.is_dictionary(kind):
+                out = out.set_column(i, field.name, out.column(i).cast(kind))
+        return out
+
+    return Frame("pyarrow", names, scannable, give)

@@ -1,0 +1,191 @@
+"""The frequency set from rows: one pass that groups by packed codes; the rest is arithmetic on arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.summary import Shared, Summary
+from maskwright.engines import sql
+from maskwright.engines.base import SummarySpec
+from maskwright.engines.coding import Coded, Runner, Source, check_known
+from maskwright.engines.keys import Packing, number
+from maskwright.errors import InputError
+
+
+def summarise(runner: Runner, table: Source, spec: SummarySpec) -> Summary:
+    names = tuple(h.attribute for h in spec.attributes)
+    wanted = (*names, *(s.name for s in spec.sensitive))
+    domains = (*(h.values for h in spec.attributes), *(s.values for s in spec.sensitive))
+    coded = Coded(table, wanted, tuple(domains))
+    with runner.tables(coded.content()):
+        if spec.unit is None:
+            return _of_rows(runner, table, spec, coded)
+        return _of_people(runner, table, spec, coded)
+
+
+def _of_rows(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -> Summary:
+    """Every row is a person: group once by the codes of everything."""
+    packing = Packing.of(coded.radices)
+    words = [f"k{w}" for w in range(len(packing.words))]
+    codes = [coded.code(i) for i in range(len(coded.names))]
+    keys_ = zip(words, sql.packed(codes, packing), strict=True)
+    items: list[exp.Expression] = [sql.alias(key, name) for name, key in keys_] or [sql.integer(1)]
+    query = sql.select(items, table.source(), joins=coded.joins(), tables=coded.tables())
+    found = runner.arrays(sql.count_by(query, words), table.parameters)
+    keys, counts = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
+    check_known(runner, coded, [packing.unpack(keys, i) for i in range(len(coded.names))], len(spec.attributes))
+    dropped = 0
+    if spec.drop_missing:
+        keep = np.ones(len(counts), dtype=bool)
+        for i in range(len(coded.names)):
+            keep &= packing.unpack(keys, i) > 0
+        dropped = int(counts[~keep].sum())
+        keys, counts = [k[keep] for k in keys], counts[keep]
+    width = len(spec.attributes)
+    tuples, owner = number(packing.head(keys, width), len(counts))
+    n = int(owner.max()) + 1 if len(owner) else 0
+    rows = _total(owner, counts, n)
+    sensitive = {
+        s.name: ValueCounts.collect(s.values, n, owner, packing.unpack(keys, width + j), counts, s.ordered)
+        for j, s in enumerate(spec.sensitive)
+    }
+    return Summary(
+        tuple(spec.attributes), _codes(coded, width, tuples, n), rows, rows, sensitive, None, dropped
+    )  # fmt: skip
+
+
+def _total(owner: Ints, counts: Ints, n: int) -> Ints:
+    rows = np.zeros(n, dtype=np.int64)
+    np.add.at(rows, owner, counts)
+    return rows
+
+
+def _codes(coded: Coded, width: int, tuples: list[Ints], n: int) -> NDArray[np.int32]:
+    """The code of each quasi-identifier in each tuple."""
+    packing = Packing.of(coded.radices[:width])
+    codes = np.empty((width, n), dtype=np.int32)
+    for i in range(width):
+        codes[i] = packing.unpack(tuples, i)
+    return codes
+
+
+# --- several rows per person --------------------------------------------------------------------------
+
+
+def _of_people(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -> Summary:
+    """Rows are not persons: count the people of each tuple, apart from those who are in several tuples."""
+    assert spec.unit is not None  # noqa: S101 - for the type checker
+    unit = table.text(spec.unit)
+    without = sql.select([sql.count()], table.source(), where=[sql.is_null(unit.copy())])
+    if lost := runner.rows(without, table.parameters)[0][0]:
+        raise InputError(
+            f"column {spec.unit!r} tells persons apart, but is missing in {lost} rows; complete it or remove the rows"
+        )
+    width, every = len(spec.attributes), range(len(coded.names))
+    packing = Packing.of(coded.radices[:width])
+    q = [f"q{w}" for w in range(len(packing.words))]
+    s = [f"s{j}" for j in range(len(spec.sensitive))]
+    codes = [coded.code(i) for i in every]
+    values = zip([*q, *s, "u"], [*sql.packed(codes, packing), *codes[width:], unit], strict=True)
+    query = sql.select(
+        [sql.alias(value, name) for name, value in values],
+        table.source(),
+        joins=coded.joins(),
+        tables=coded.tables(),
+        where=[exp.NEQ(this=c.copy(), expression=sql.integer(0)) for c in codes] if spec.drop_missing else [],
+    )
+    for name in ("coded", "pairs", "persons"):
+        runner.run(sql.drop(name), {})
+    runner.run(sql.create_table("coded", query), table.parameters)
+    try:
+        return _count_people(runner, table, spec, coded, packing, q, s)
+    finally:
+        for name in ("coded", "pairs", "persons"):
+            runner.run(sql.drop(name), {})
+
+
+def _count_people(
+    runner: Runner,
+    table: Source,
+    spec: SummarySpec,
+    coded: Coded,
+    packing: Packing,
+    q: list[str],
+    s: list[str],
+) -> Summary:
+    everything = sql.select([exp.Star()], sql.relation("coded"))
+    by_tuple = runner.arrays(sql.count_by(everything, [*q, *s]), {})
+    width = len(spec.attributes)
+    keys = [by_tuple[w].astype(np.int64) for w in q]
+    digits = [packing.unpack(keys, i) for i in range(width)] + [by_tuple[c] for c in s]
+    check_known(runner, coded, digits, width)
+    counts = by_tuple["n"].astype(np.int64)
+    tuples, owner = number(keys, len(counts))
+    n = int(owner.max()) + 1 if len(owner) else 0
+
+    pairs = sql.select(sql.columns([*q, "u"]), sql.relation("coded"), distinct=True)
+    runner.run(sql.create_table("pairs", pairs), {})
+    runner.run(sql.create_table("persons", _persons()), {})
+
+    def fetch(source: str, columns: list[str], shared: bool) -> list[Ints]:
+        """Distinct combinations of columns over the people in several tuples, or counts over the others."""
+        one = sql.equal(sql.column("tuples"), sql.integer(1))
+        joined = sql.select(
+            sql.columns([*q, *columns, "p"]),
+            sql.relation(source),
+            joins=[exp.Join(this=sql.relation("persons"), using=[exp.to_identifier("u", quoted=True)])],
+            where=[exp.Not(this=one) if shared else one],
+            distinct=shared,
+        )
+        people = sql.alias(sql.count_distinct("p"), "n")
+        found = runner.arrays(joined if shared else sql.count_by(joined, [*q, *columns], people), {})
+        index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p" if shared else "n"]))
+        return [index, *(found[c].astype(np.int64) for c in [*columns, "p" if shared else "n"])]
+
+    index, alone = fetch("pairs", [], False)
+    sizes = _total(index, alone, n)
+    sensitive, values = {}, {}
+    for column, spec_ in zip(s, spec.sensitive, strict=True):
+        at, code, found = fetch("coded", [column], False)
+        sensitive[spec_.name] = ValueCounts.collect(spec_.values, n, at, code, found, spec_.ordered)
+        at, code, person = fetch("coded", [column], True)
+        values[spec_.name] = (at, person, code)
+    at, person = fetch("pairs", [], True)
+    shared = None
+    if len(at):
+        # persons are numbered 0.. among those in several tuples only
+        numbers = np.unique(person)
+        values = {k: (t, np.searchsorted(numbers, p), c) for k, (t, p, c) in values.items()}
+        shared = Shared(at, np.searchsorted(numbers, person), len(numbers), values)
+    all_rows = runner.rows(sql.select([sql.count()], table.source()), table.parameters)[0][0]
+    dropped = int(all_rows - counts.sum())
+    return Summary(
+        tuple(spec.attributes), _codes(coded, width, tuples, n), _total(owner, counts, n), sizes, sensitive,
+        shared, dropped,
+    )  # fmt: skip
+
+
+def _persons() -> exp.Select:
+    """Each person with the number of tuples, and a number that does not follow the order of the names."""
+    order = exp.Order(expressions=[exp.MD5(this=sql.column("u")), sql.column("u")])
+    pairs = sql.select([exp.Star()], sql.relation("pairs"))
+    return sql.select(
+        [
+            sql.column("u"),
+            sql.alias(sql.column("n"), "tuples"),
+            sql.alias(exp.Window(this=exp.RowNumber(), order=order), "p"),
+        ],
+        sql.count_by(pairs, ["u"]).subquery("c", copy=False),
+    )
+
+
+def _locate(tuples: list[Ints], keys: list[Ints], length: int) -> Ints:
+    """The number of each key among the tuples, where all of them occur."""
+    if not keys:
+        return np.zeros(length, dtype=np.int64)
+    n = len(tuples[0])
+    both = [np.concatenate([t, k]) for t, k in zip(tuples, keys, strict=True)]
+    return number(both, n + length)[1][n:]

@@ -1,0 +1,81 @@
+"""Packed keys: the codes of several attributes as mixed-radix digits of one 64-bit integer, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Ints
+
+WORD = 2**63  # a signed 64-bit integer holds keys below this on every engine
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Digit i (0 <= digit < radices[i]) lies in word `words[w]`, the first digit of a word most significant."""
+
+    radices: tuple[int, ...]
+    words: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def of(radices: Sequence[int], limit: int = WORD) -> Packing:
+        """As many digits to a word as fit: one word as long as the product of the radices stays below 2^63."""
+        words: list[list[int]] = []
+        for i, radix in enumerate(radices):
+            if words and prod(radices[j] for j in words[-1]) * radix < limit:
+                words[-1].append(i)
+            else:
+                words.append([i])
+        return Packing(tuple(radices), tuple(map(tuple, words)))
+
+    def pack(self, digits: NDArray[np.integer]) -> list[Ints]:
+        """One array per word, from one row of digits per attribute."""
+        packed = []
+        for word in self.words:
+            key = np.zeros(digits.shape[1], dtype=np.int64)
+            for i in word:
+                key = key * self.radices[i] + digits[i]
+            packed.append(key)
+        return packed
+
+    def unpack(self, packed: Sequence[Ints], i: int) -> Ints:
+        """Digit i of every key."""
+        word = next(w for w in range(len(self.words)) if i in self.words[w])
+        return packed[word] // self._after(word, i) % self.radices[i]
+
+    def head(self, packed: Sequence[Ints], n: int) -> list[Ints]:
+        """The keys of the first n digits alone (their words, without what follows)."""
+        parts = []
+        for w, word in enumerate(self.words):
+            kept = [i for i in word if i < n]
+            if kept:
+                parts.append(packed[w] // self._after(w, kept[-1]))
+        return parts
+
+    def _after(self, word: int, i: int) -> int:
+        digits = self.words[word]
+        return prod(self.radices[j] for j in digits[digits.index(i) + 1 :])
+
+
+def number(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
+    """The distinct keys in ascending order, and for each entry the number of its key.
+
+    Args:
+        keys: the words of every entry; none at all means that all entries share the empty key.
+        length: how many entries there are.
+    """
+    if not keys or not length:
+        return [k[:0] for k in keys], np.zeros(length, dtype=np.int64)
+    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
+    ordered = [k[order] for k in keys]
+    new = np.zeros(length, dtype=bool)
+    new[0] = True
+    for k in ordered:
+        new[1:] |= k[1:] != k[:-1]
+    numbers = np.empty(length, dtype=np.int64)
+    numbers[order] = np.cumsum(new) - 1
+    return [k[new] for k in ordered], numbers

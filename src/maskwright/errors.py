@@ -1,0 +1,55 @@
+"""Everything that can go wrong, as one tree. A message names the column, the value and the remedy.
+
+    MaskwrightError            exit  what it means
+    ├── UsageError                2  the call itself does not make sense
+    ├── InputError                2  the table cannot be read, or does not fit the policy
+    ├── PolicyError               2  the policy file or object is not valid
+    │   └── HierarchyError        2  a hierarchy is not one, or misses a value
+    ├── DestinationError          2  the release cannot be written there
+    ├── PolicyNotMet              1  no release satisfies the policy; nothing was published
+    ├── NotVerified               1  the bytes on disk do not hold what was promised; nothing was published
+    └── Cancelled               130  somebody asked to stop; nothing was published
+
+`str(error)` is one line. `error.details` holds further lines for `--verbose`; neither ever contains a
+value of an identifier column.
+"""
+
+
+class MaskwrightError(Exception):
+    exit_code = 2
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class UsageError(MaskwrightError):
+    pass
+
+
+class InputError(MaskwrightError):
+    pass
+
+
+class PolicyError(MaskwrightError):
+    pass
+
+
+class HierarchyError(PolicyError):
+    pass
+
+
+class DestinationError(MaskwrightError):
+    pass
+
+
+class PolicyNotMet(MaskwrightError):  # noqa: N818 - it is a finding, not a fault of the program
+    exit_code = 1
+
+
+class NotVerified(MaskwrightError):  # noqa: N818
+    exit_code = 1
+
+
+class Cancelled(MaskwrightError):  # noqa: N818
+    exit_code = 130

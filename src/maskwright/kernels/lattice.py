@@ -1,0 +1,196 @@
+"""Checking one node of a lattice: who is suppressed there, at what cost, and what that means for finer nodes.
+
+`Checker` is the numpy twin; `checker` prefers the compiled kernel where it is installed and can take the
+problem. Both give the same results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.rules import Rule
+from maskwright.kernels.rules import decide
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One quasi-identifier: the code of each tuple; by place its blocks and its costs by code."""
+
+    codes: NDArray[np.int32]
+    blocks: tuple[NDArray[np.int32], ...]
+    costs: tuple[Ints, ...] = ()
+    cap: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a node must satisfy.
+
+    Attributes:
+        columns: the quasi-identifiers.
+        rows, sizes: rows and people of each tuple.
+        sensitive: the sensitive counts by tuple that the rules look at.
+        rules: every class that is kept must pass all of them.
+        least: classes with fewer people are small.
+        by_size: suppress the small classes, and no others; otherwise suppress every class that fails a rule.
+        star: the suppressed rows are published as a class of their own, which must pass too.
+        limit: rows that may be suppressed.
+    """
+
+    columns: tuple[Column, ...]
+    rows: Ints
+    sizes: Ints
+    sensitive: dict[str, ValueCounts]
+    rules: tuple[Rule, ...]
+    least: int
+    by_size: bool
+    star: bool
+    limit: int
+
+
+class Check(NamedTuple):
+    """What was found at a node. Sums by column are empty where the columns have no costs.
+
+    Attributes:
+        feasible: the node may be published.
+        suppressed: rows suppressed here.
+        lost: rows that every feasible refinement of this node, itself included, suppresses at least.
+        extra: by column, what suppression adds to the cost of the node.
+        excess: by column, what suppression adds at least to the cost of every feasible refinement.
+        classes: classes that are kept.
+        squares: sum of their squared rows.
+    """
+
+    feasible: bool
+    suppressed: int
+    lost: int
+    extra: tuple[int, ...]
+    excess: tuple[int, ...]
+    classes: int
+    squares: int
+
+
+class Checks(Protocol):
+    """Anything that can check a node, given as one place per column."""
+
+    def check(self, places: tuple[int, ...]) -> Check: ...
+
+
+class Outcome(NamedTuple):
+    """The fate of each class of a node: is it suppressed, and how many rows must be lost below it?"""
+
+    suppressed: NDArray[np.bool_]
+    lost: Ints
+    passes: bool
+
+
+class Checker:
+    """The numpy twin of the compiled kernel."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def check(self, places: tuple[int, ...]) -> Check:
+        problem = self.problem
+        group, n_groups, first = self._group(places)
+        rows = _sums(group, problem.rows, n_groups)
+        sizes = rows if problem.sizes is problem.rows else _sums(group, problem.sizes, n_groups)
+        sensitive = {
+            name: ValueCounts.collect(
+                vc.values, n_groups, group[vc.owner], vc.codes.astype(np.int64), vc.counts, vc.ordered
+            )
+            for name, vc in problem.sensitive.items()
+        }
+        outcome = self._outcome(Classes(sizes, rows, sensitive))
+        return summarise(problem, places, first, rows, outcome)
+
+    def _group(self, places: tuple[int, ...]) -> tuple[Ints, int, Ints]:
+        """The class of each tuple, the number of classes, and a tuple of each class."""
+        key = np.zeros(len(self.problem.rows), dtype=np.int64)
+        size = 1
+        for column, place in zip(self.problem.columns, places, strict=True):
+            blocks = column.blocks[place]
+            radix = int(blocks.max(initial=0)) + 1
+            if size * radix > 2**40:
+                key, size = _dense(key, size)
+            key = key * radix + blocks[column.codes]
+            size *= radix
+        group, n_groups = _dense(key, size)
+        first = np.zeros(n_groups, dtype=np.int64)
+        first[group[::-1]] = np.arange(len(group))[::-1]
+        return group, n_groups, first
+
+    def _outcome(self, classes: Classes) -> Outcome:
+        problem = self.problem
+        passes = np.ones(classes.n, dtype=bool)
+        lost = np.zeros(classes.n, dtype=np.int64)
+        for rule in problem.rules:
+            ok, least = decide(rule, classes)
+            passes &= ok
+            lost = np.maximum(lost, least)
+        suppressed = ~passes
+        if problem.by_size:
+            suppressed = classes.sizes < problem.least
+            lost = np.where(suppressed, classes.rows, lost)
+        kept_pass = bool(passes[~suppressed].all())
+        if problem.star and kept_pass and suppressed.any():
+            star = union(classes, suppressed)
+            kept_pass = all(bool(decide(rule, star)[0][0]) for rule in problem.rules)
+        return Outcome(suppressed, lost, kept_pass)
+
+
+def union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:
+    """The chosen classes as one (people add up)."""
+    parts = {}
+    for name, vc in classes.sensitive.items():
+        entry = chosen[vc.owner]
+        codes = vc.codes[entry].astype(np.int64)
+        parts[name] = ValueCounts.collect(vc.values, 1, np.zeros(len(codes), np.int64), codes, vc.counts[entry])
+    return Classes(classes.sizes[chosen].sum(keepdims=True), classes.rows[chosen].sum(keepdims=True), parts)
+
+
+def summarise(problem: Problem, places: tuple[int, ...], first: Ints, rows: Ints, outcome: Outcome) -> Check:
+    """Add up what happens to the classes of a node."""
+    gone, lost = outcome.suppressed, outcome.lost
+    suppressed, total_lost = int(rows[gone].sum()), int(lost.sum())
+    kept = rows[~gone]
+    feasible = outcome.passes and suppressed <= problem.limit and len(kept) > 0
+    extra, excess = [], []
+    for column, place in zip(problem.columns, places, strict=True):
+        if not column.costs:
+            continue
+        left = column.cap - column.costs[place][column.codes[first]]
+        extra.append(int((rows[gone] * left[gone]).sum()))
+        excess.append(int((lost * left).sum()))
+    return Check(
+        feasible, suppressed, total_lost, tuple(extra), tuple(excess), len(kept), int((kept * kept).sum())
+    )
+
+
+def _sums(group: Ints, weights: Ints, n_groups: int) -> Ints:
+    out = np.zeros(n_groups, dtype=np.int64)
+    np.add.at(out, group, weights)
+    return out
+
+
+def _dense(key: Ints, size: int) -> tuple[Ints, int]:
+    """Keys renumbered 0, 1, … in ascending order."""
+    if size <= max(1 << 16, 8 * len(key)):
+        used = np.zeros(size, dtype=bool)
+        used[key] = True
+        number = np.cumsum(used) - 1
+        return number[key], int(used.sum())
+    unique, inverse = np.unique(key, return_inverse=True)
+    return inverse.astype(np.int64).reshape(-1), len(unique)
+
+
+def checker(problem: Problem) -> Checks:
+    """The compiled kernel where it is installed and can take the problem, else its numpy twin."""
+    from maskwright.kernels import compiled
+
+    return compiled.CompiledChecker(problem) if compiled.can_take(problem) else Checker(problem)

@@ -1,0 +1,162 @@
+"""The plain evaluation of a node: `Summary.classes` counts, the models decide. Right for every model.
+
+The compiled kernel is a faster way to the same figures; whatever node a search returns is evaluated here once
+more before it is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maskwright.core.classes import Classes, Ints
+from maskwright.core.method import Task
+from maskwright.core.model import Context, Model
+from maskwright.core.rules import DistinctAtLeast, Rule, SizeAtLeast
+from maskwright.core.summary import Summary
+from maskwright.kernels.lattice import Check, Outcome, Problem, summarise
+from maskwright.kernels.rules import Bools, decide
+from maskwright.methods.lattice import Node, group_tuples
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """What may be suppressed: `limit` rows; small classes only (`by_size`), or whatever fails; starred or not."""
+
+    limit: int
+    by_size: bool
+    star: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A node, evaluated: the class of each tuple, all classes before suppression, and their fate."""
+
+    group_of: Ints
+    classes: Classes
+    outcome: Outcome
+
+
+class Evaluator:
+    """Checks nodes with `Summary.classes` and `Model.passing`; works for units, too."""
+
+    def __init__(self, task: Task, problem: Problem, allowed: tuple[tuple[int, ...], ...]) -> None:
+        self.task = task
+        self.problem = problem
+        self.allowed = allowed
+
+    def check(self, places: tuple[int, ...]) -> Check:
+        node = tuple(levels[place] for levels, place in zip(self.allowed, places, strict=True))
+        found = self.evaluate(node)
+        first = np.zeros(found.classes.n, dtype=np.int64)
+        first[found.group_of[::-1]] = np.arange(len(found.group_of))[::-1]
+        return summarise(self.problem, places, first, found.classes.rows, found.outcome)
+
+    def evaluate(self, node: Node) -> Evaluation:
+        summary = self.task.summary
+        group_of, n_groups = group_tuples(summary, node)
+        classes = with_codes(summary, node, group_of, summary.classes(group_of, n_groups))
+        passes, lost = self._verdicts(classes)
+        if self.problem.by_size:
+            gone = classes.sizes < self.problem.least
+            lost = np.where(gone, classes.rows, lost)
+        else:
+            gone = self._failing(classes, passes)
+        return Evaluation(group_of, classes, Outcome(gone, lost, self._holds(node, group_of, classes, gone)))
+
+    def _verdicts(self, classes: Classes) -> tuple[Bools, Ints]:
+        """Which classes pass every model, and what failing classes must lose at least."""
+        passes = np.ones(classes.n, dtype=bool)
+        lost = np.zeros(classes.n, dtype=np.int64)
+        for model in self.task.search:
+            ok = model.passing(classes, self.task.context)
+            passes &= ok
+            lost = np.maximum(lost, self._must_lose(model, classes, ok))
+        return passes, lost
+
+    def _must_lose(self, model: Model, classes: Classes, ok: Bools) -> Ints:
+        """Rows that every feasible refinement of a failing class loses; 0 where nothing is known."""
+        none = np.zeros(classes.n, dtype=np.int64)
+        rules = model.kernel(self.task.context)
+        if self.task.summary.shared is not None:  # people do not add up: only these rules stay monotone
+            rules = tuple(r for r in rules or () if isinstance(r, SizeAtLeast | DistinctAtLeast))
+        if rules is not None:
+            return max_of([decide(rule, classes)[1] for rule in rules], none)
+        if not model.is_local():
+            return none
+        if model.hereditary:
+            return np.where(ok, 0, classes.rows)
+        return np.where(ok, 0, 1) if model.merge_safe else none
+
+    def _failing(self, classes: Classes, passes: Bools) -> Bools:
+        """Failing classes; where classes depend on each other, until those that remain pass together."""
+        if all(model.is_local() for model in self.task.search):
+            return ~passes
+        while passes.any():
+            kept = classes.take(passes)
+            ok = np.ones(kept.n, dtype=bool)
+            for model in self.task.search:
+                ok &= model.passing(kept, self.task.context)
+            if ok.all():
+                break
+            passes = passes.copy()
+            passes[np.flatnonzero(passes)[~ok]] = False
+        return ~passes
+
+    def _holds(self, node: Node, group_of: Ints, classes: Classes, gone: Bools) -> bool:
+        """Do all models hold on what would be published?"""
+        published, _ = publish(self.task.summary, node, group_of, gone, self.problem.star)
+        classes = with_star_codes(self.task.summary, node, published, classes, gone, self.problem.star)
+        return classes.n > 0 and all(bool(m.passing(classes, self.task.context).all()) for m in self.task.search)
+
+
+def max_of(arrays: list[Ints], none: Ints) -> Ints:
+    return np.maximum.reduce(arrays) if arrays else none
+
+
+def publish(summary: Summary, node: Node, group_of: Ints, gone: Bools, star: bool) -> tuple[Ints, int | None]:
+    """The published group of each tuple (-1: dropped), kept classes in order, then the starred group if any."""
+    number = np.where(gone, -1, np.cumsum(~gone) - 1)
+    starred = int((~gone).sum()) if star and gone.any() else None
+    if starred is not None:
+        number[gone] = starred
+    return number[group_of], starred
+
+
+def with_codes(summary: Summary, node: Node, group_of: Ints, classes: Classes) -> Classes:
+    """Classes that know which label they publish in each column."""
+    first = np.zeros(classes.n, dtype=np.int64)
+    inside = np.flatnonzero(group_of >= 0)[::-1]
+    first[group_of[inside]] = inside
+    codes = np.array(
+        [h.levels[n].blocks[c[first]] for h, c, n in zip(summary.attributes, summary.codes, node, strict=True)],
+        dtype=np.int32,
+    ).reshape(len(node), classes.n)
+    return replace(classes, attributes=tuple(h.attribute for h in summary.attributes), codes=codes)
+
+
+def with_star_codes(
+    summary: Summary, node: Node, published: Ints, classes: Classes, gone: Bools, star: bool
+) -> Classes:
+    """The classes that would be published. A starred group has a label of its own, except where all is `*`."""
+    if not gone.any():
+        return classes
+    if not star:
+        return classes.take(~gone)
+    result = with_codes(summary, node, published, summary.classes(published, int(published.max()) + 1))
+    if result.codes is not None:
+        for a, (h, n) in enumerate(zip(summary.attributes, node, strict=True)):
+            result.codes[a, -1] = 0 if n == h.top else len(h.levels[n].labels)
+    return result
+
+
+def rules_of(models: list[Model], context: Context) -> tuple[Rule, ...] | None:
+    """All models as rules, or None when one of them is not a conjunction of rules."""
+    rules: list[Rule] = []
+    for model in models:
+        part = model.kernel(context)
+        if part is None:
+            return None
+        rules.extend(part)
+    return tuple(dict.fromkeys(rules))

@@ -1,0 +1,54 @@
+"""From a lattice node to a grouping: the classes counted independently of the search, and their labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maskwright.core.grouping import Allocation, Grouping, Labels
+from maskwright.core.hierarchy import TOP
+from maskwright.core.method import Task
+from maskwright.errors import NotVerified
+from maskwright.kernels.lattice import Problem
+from maskwright.methods.evaluate import Evaluator, publish
+from maskwright.methods.lattice import Node
+
+
+def full_domain(
+    task: Task, problem: Problem, node: Node, suppressed: int | None, search: dict[str, Any]
+) -> Grouping:
+    """The grouping of a node. Refuses when the plain count contradicts what the search found there."""
+    summary = task.summary
+    evaluator = Evaluator(task, problem, tuple((n,) for n in node))
+    found = evaluator.evaluate(node)
+    gone = found.outcome.suppressed
+    rows = int(found.classes.rows[gone].sum())
+    if (suppressed is not None and rows != suppressed) or rows > problem.limit or not found.outcome.passes:
+        raise NotVerified(
+            f"the search found {suppressed} suppressed rows at levels {list(node)}, an independent count {rows} "
+            f"({'the' if found.outcome.passes else 'not all'} models hold); please report this"
+        )
+    group_of, starred = publish(summary, node, found.group_of, gone, problem.star)
+    n_groups = int((~gone).sum()) + (starred is not None)
+    if n_groups == 0:
+        raise NotVerified("the search chose a node that suppresses every row; please report this")
+    allocation = Allocation(np.arange(summary.n_tuples, dtype=np.int64), group_of, summary.rows)
+    classes = summary.classes(group_of, n_groups)
+    labels = tuple(_labels(task, a, n, group_of, n_groups, starred) for a, n in enumerate(node))
+    return Grouping(summary, allocation, labels, classes, node, starred, search)
+
+
+def _labels(task: Task, a: int, number: int, group_of: np.ndarray, n_groups: int, starred: int | None) -> Labels:
+    hierarchy = task.summary.attributes[a]
+    level = hierarchy.levels[number]
+    of_group = np.zeros(n_groups, dtype=np.int32)
+    inside = group_of >= 0
+    of_group[group_of[inside]] = level.blocks[task.summary.codes[a][inside]]
+    texts, coverage = level.labels, level.leaves
+    if starred is not None and number == hierarchy.top:
+        of_group[starred] = 0
+    elif starred is not None:
+        of_group[starred] = len(texts)
+        texts, coverage = (*texts, TOP), np.append(coverage, hierarchy.base)
+    return Labels(hierarchy.attribute, texts, coverage, of_group)

@@ -1,0 +1,155 @@
+"""Optimal full-domain recoding: of all lattice nodes that satisfy the policy, the one that loses least.
+
+Every quasi-identifier is published at one level of its hierarchy. The search is exact: the node is proven to
+be optimal, ties going to the lexicographically smallest levels (flash-style searches [Kohlmayer et al. 2012]
+with bounds in the manner of OLA [El Emam et al. 2009] and of ARX). With a time budget, or in lattices too
+large to be listed, the best node found is returned with a proven bound on how far it is from the optimum.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from maskwright.core.exact import Exact
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Method, Task
+from maskwright.core.verdict import plain
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.lattice import Checker, Checks, Column, Problem
+from maskwright.methods import refusal
+from maskwright.methods.bounds import Bounds
+from maskwright.methods.evaluate import Evaluator, rules_of
+from maskwright.methods.full_domain import full_domain
+from maskwright.methods.lattice import Lattice
+from maskwright.methods.objectives import Objective, ObjectiveName, build
+from maskwright.methods.sweep import Found, Search, Stop
+
+LISTED = 2_000_000  # lattices up to this size are searched to the end
+
+
+class OptimalLattice(Method):
+    """The best full-domain recoding that satisfies the policy, proven optimal.
+
+    Attributes:
+        objective: what is made as small as possible.
+        suppression: the share of rows that may be suppressed.
+        suppress: small-classes removes classes with fewer than k people; failing-classes removes every class
+            that fails a requirement (then absence itself is information).
+        suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
+        budget_s: stop after so many seconds with the best node found and a proven bound.
+    """
+
+    name: ClassVar[str] = "optimal-lattice"
+
+    objective: ObjectiveName = "information-loss"
+    suppression: Exact = Field(default=0, validate_default=True)
+    suppress: Literal["small-classes", "failing-classes"] = "small-classes"
+    suppressed_rows: Literal["drop", "star"] = "drop"
+    budget_s: float | None = Field(default=None, gt=0)
+
+    @field_validator("suppression")
+    @classmethod
+    def _is_share(cls, value: Exact) -> Exact:
+        if not 0 <= value <= 1:
+            raise ValueError("suppression is a share of the rows, between 0 and 1")
+        return value
+
+    def group(self, task: Task) -> Grouping:
+        started, cpu = time.monotonic(), time.process_time()
+        if task.summary.n_rows == 0:
+            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        lattice = Lattice.of(task.summary.attributes, task.levels)
+        objective = build(self.objective, lattice, task.summary, task.weights)
+        problem = self.problem(task, lattice, objective)
+        found = self._search(task, lattice, objective, problem)
+        if found.best is None:
+            raise self._refusal(task, lattice, problem, found)
+        node = lattice.node(found.best)
+        report = self._report(lattice, objective, found)
+        grouping = full_domain(task, problem, node, found.suppressed, report)
+        report["wall_s"] = time.monotonic() - started
+        report["cpu_s"] = time.process_time() - cpu
+        return grouping
+
+    def problem(self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None) -> Problem:
+        """The task as the kernels see it."""
+        summary = task.summary
+        rules = rules_of(list(task.search), task.context) or ()
+        names = {rule.attribute for rule in rules if hasattr(rule, "attribute")}
+        columns = []
+        for a, codes in enumerate(summary.codes):
+            blocks = tuple(lattice.level(a, place).blocks for place in range(lattice.shape[a]))
+            costs, cap = ((), 0) if objective.kind != "rows" else (objective.costs[a], objective.caps[a])
+            columns.append(Column(codes, blocks, costs, cap))
+        return Problem(
+            tuple(columns),
+            summary.rows,
+            summary.sizes,
+            {name: summary.sensitive[name] for name in sorted(names)},
+            rules,
+            max((m.least_size(task.context) for m in task.search), default=1),
+            self.suppress == "small-classes",
+            self.suppressed_rows == "star",
+            int(self.suppression * summary.n_rows) if limit is None else limit,
+        )
+
+    def checks(self, task: Task, lattice: Lattice, problem: Problem) -> Checks:
+        """The fastest way to check a node that is right for these models."""
+        known = rules_of(list(task.search), task.context) is not None
+        if known and task.summary.whole_tuples_are_people:
+            return Checker(problem)
+        return Evaluator(task, problem, lattice.allowed)
+
+    def _search(self, task: Task, lattice: Lattice, objective: Objective, problem: Problem) -> Found:
+        if lattice.n_nodes > LISTED:
+            raise PolicyError("not yet")
+        bounds = Bounds(objective, lattice, problem.least, task.summary.n_rows)
+        stop = Stop(at=None if self.budget_s is None else time.monotonic() + self.budget_s)
+
+        def watch(text: str, share: float) -> None:
+            task.progress.share(share, text)
+
+        search = Search(lattice, bounds, self.checks(task, lattice, problem), problem.limit, watch)
+        found = search.run(stop)
+        if found.best is not None:
+            found.suppressed = search.results[found.best].suppressed
+        return found
+
+    def _report(self, lattice: Lattice, objective: Objective, found: Found) -> dict[str, Any]:
+        assert found.best is not None  # noqa: S101 - for the type checker
+        score = objective.score(found.vector)
+        lower = float(score) if found.complete or found.lower is None else min(float(score), found.lower)
+        others = sorted((s, n) for s, n in found.others if n != found.best)[:5]
+        return {
+            "objective": self.objective,
+            "score": plain(score),
+            "levels": lattice.names(lattice.node(found.best)),
+            "nodes": lattice.n_nodes,
+            "checked": found.checked,
+            "optimal": found.complete,
+            "bound": lower,
+            "gap": (float(score) - lower) / float(score) if score else 0.0,
+            "alternatives": [
+                {"levels": lattice.names(lattice.node(n)), "score": objective.unscaled(s)} for s, n in others
+            ],
+        }
+
+    def _refusal(self, task: Task, lattice: Lattice, problem: Problem, found: Found) -> PolicyNotMet:
+        """Search again for the node that suppresses least, to say what would do."""
+        if not found.complete:
+            return PolicyNotMet(
+                f"no node that satisfies the policy was found within {self.budget_s:g} s "
+                f"({found.checked} of {lattice.n_nodes} nodes checked); allow more time (budget_s)"
+            )
+        rows = task.summary.n_rows
+        if problem.limit < rows:
+            objective = build("suppressed", lattice, task.summary, task.weights)
+            relaxed = self.problem(task, lattice, objective, limit=rows)
+            best = self._search(task, lattice, objective, relaxed)
+            if best.best is not None:
+                node = lattice.node(best.best)
+                return refusal.too_much_suppressed(task, lattice, node, best.vector[0], problem.limit)
+        return refusal.never(task, Evaluator(task, problem, lattice.allowed), lattice)

@@ -1,0 +1,215 @@
+"""Dive and sweep: the best node of a lattice, proven.
+
+*Dive*: from the top, keep taking the most promising step down as long as the score improves; this gives a good
+incumbent after a few checks. *Sweep*: visit every node, coarser ones first. A node inherits from the nodes above
+it what must be lost in any refinement; it is checked only if its bound says that it could still win.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Ints
+from maskwright.core.exact import show
+from maskwright.kernels.lattice import Check, Checks
+from maskwright.methods.bounds import Bounds, Places
+from maskwright.methods.lattice import Lattice
+from maskwright.methods.objectives import NEAR, Vector
+
+
+@dataclass(eq=False)
+class Found:
+    """What a search knows: the best node so far, how many were checked, and what is proven.
+
+    `complete`: the best node is optimal, or there is none. Otherwise `lower` is a score that no node can beat.
+    """
+
+    best: int | None = None
+    vector: Vector = ()
+    checked: int = 0
+    complete: bool = False
+    lower: float | None = None
+    suppressed: int = 0
+    others: list[tuple[float, int]] = field(default_factory=list)  # approximate score and number, if feasible
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to give up: after so many checks, or at a time (`time.monotonic`)."""
+
+    checks: int | None = None
+    at: float | None = None
+
+    def now(self, found: Found) -> bool:
+        if self.checks is not None and found.checked >= self.checks:
+            return True
+        return self.at is not None and time.monotonic() >= self.at
+
+
+class Search:
+    """One search over a lattice that is small enough to be listed."""
+
+    def __init__(
+        self, lattice: Lattice, bounds: Bounds, checks: Checks, limit: int, watch: Callable[[str, float], None]
+    ) -> None:
+        self.lattice = lattice
+        self.bounds = bounds
+        self.checks = checks
+        self.limit = limit
+        self.watch = watch
+        self.found = Found()
+        self.results: dict[int, Check] = {}
+        self._told = 0.0
+
+    def run(self, stop: Stop) -> Found:
+        for number in self.lattice.maximal:
+            self.dive(number, stop)
+        self.sweep(stop)
+        return self.found
+
+    def places(self, number: int) -> Places:
+        lattice = self.lattice
+        return tuple(number // s % n for s, n in zip(lattice.strides, lattice.shape, strict=True))
+
+    def check(self, number: int) -> Check:
+        """Check a node once, and remember it if it is the best."""
+        if number in self.results:
+            return self.results[number]
+        places = self.places(number)
+        check = self.checks.check(places)
+        self.results[number] = check
+        self.found.checked += 1
+        if check.feasible:
+            vector = self.bounds.vector(places, check)
+            approximate = float(self.bounds.objective.approximate(np.array([vector], dtype=np.float64))[0])
+            self.found.others.append((approximate, number))
+            if self._wins(vector, number):
+                self.found.best, self.found.vector = number, vector
+        return check
+
+    def _wins(self, vector: Vector, number: int) -> bool:
+        """Is a node with this vector better than the best, or as good and lexicographically smaller?"""
+        best = self.found.best
+        if best is None:
+            return True
+        order = self.bounds.objective.compare(vector, self.found.vector)
+        return order < 0 or (order == 0 and number < best)
+
+    def dive(self, number: int, stop: Stop) -> None:
+        """Greedy descent: always the step with the lowest bound that improves the score."""
+        check = self.check(number)
+        if not check.feasible:
+            return
+        here = self.bounds.vector(self.places(number), check)
+        refused: set[tuple[int, int]] = set()
+        while True:
+            for step in self._steps_down(number, check, refused):
+                if stop.now(self.found):
+                    return
+                found = self.check(step)
+                vector = self.bounds.vector(self.places(step), found) if found.feasible else None
+                if vector is not None and self.bounds.objective.compare(vector, here) < 0:
+                    number, check, here = step, found, vector
+                    break
+                refused.add(self._move(number, step))
+            else:
+                return
+
+    def _move(self, number: int, step: int) -> tuple[int, int]:
+        """The attribute and place that a step leads to: what failed once is not tried again further down."""
+        pairs = zip(self.places(number), self.places(step), strict=True)
+        return next((a, q) for a, (p, q) in enumerate(pairs) if p != q)
+
+    def _steps_down(self, number: int, check: Check, refused: set[tuple[int, int]]) -> list[int]:
+        steps = [s for s in self.lattice.steps(number, self.lattice.finer) if self._move(number, s) not in refused]
+        if not steps:
+            return []
+        places = self.lattice.places(np.array(steps, dtype=np.int64))
+        lost = np.full(len(steps), check.lost, dtype=np.int64)
+        excess = np.tile(np.array(check.excess, dtype=np.int64), (len(steps), 1))
+        scores = self.bounds.approximate(places, lost, excess)
+        return [steps[i] for i in np.argsort(scores, kind="stable")]
+
+    def sweep(self, stop: Stop) -> None:
+        """Visit all nodes, coarser ones first, in batches of equal height."""
+        lattice = self.lattice
+        numbers = np.arange(lattice.n_nodes, dtype=np.int64)
+        places = lattice.places(numbers)
+        above = _above(lattice, places, numbers)
+        lost = np.zeros(lattice.n_nodes + 1, dtype=np.int64)  # the last entry stands for "no node"
+        excess = np.zeros((lattice.n_nodes + 1, self.bounds.width), dtype=np.int64)
+        least_open = np.inf
+        batches = _batches(lattice, places)
+        for i, batch in enumerate(batches):
+            lost[batch] = lost[above[batch]].max(axis=1)
+            excess[batch] = excess[above[batch]].max(axis=1)
+            scores = self.bounds.approximate(places[:, batch], lost[batch], excess[batch])
+            open_nodes = lost[batch] <= self.limit
+            for j in np.flatnonzero(open_nodes & (scores <= self._threshold())):
+                number = int(batch[j])
+                if not self._promising(number, int(lost[number]), tuple(excess[number].tolist())):
+                    continue
+                if number not in self.results and stop.now(self.found):
+                    least_open = min(least_open, float(scores[j]))
+                    continue
+                self.check(number)
+            for number in batch[[int(n) in self.results for n in batch]]:
+                check = self.results[int(number)]
+                lost[number] = max(lost[number], check.lost)
+                excess[number] = np.maximum(excess[number], check.excess)
+            self._tell((i + 1) / len(batches))
+        self.found.complete = not np.isfinite(least_open)
+        if not self.found.complete:
+            self.found.lower = self.bounds.objective.unscaled(least_open)
+
+    def _threshold(self) -> float:
+        """Bounds above this float certainly lose."""
+        if self.found.best is None:
+            return np.inf
+        best = float(self.bounds.objective.approximate(np.array([self.found.vector], dtype=np.float64))[0])
+        return best + abs(best) * NEAR
+
+    def _promising(self, number: int, lost: int, excess: tuple[int, ...]) -> bool:
+        return self._wins(self.bounds.bound(self.places(number), lost, excess), number)
+
+    def _tell(self, share: float) -> None:
+        now = time.monotonic()
+        if now - self._told < 0.2:
+            return
+        self._told = now
+        best = "none yet"
+        if self.found.best is not None:
+            best = show(float(self.bounds.objective.score(self.found.vector)))
+        self.watch(f"{self.found.checked} nodes checked, best score {best}", share)
+
+
+def _above(lattice: Lattice, places: NDArray[np.int64], numbers: Ints) -> Ints:
+    """The immediate coarsenings of every node, padded with the number after the last."""
+    columns = []
+    for a, stride in enumerate(lattice.strides):
+        width = max(len(up) for up in lattice.coarser[a])
+        for slot in range(width):
+            target = np.array([up[slot] if slot < len(up) else -1 for up in lattice.coarser[a]], dtype=np.int64)
+            to = target[places[a]]
+            columns.append(np.where(to < 0, lattice.n_nodes, numbers + (to - places[a]) * stride))
+    if not columns:
+        return np.full((lattice.n_nodes, 1), lattice.n_nodes, dtype=np.int64)
+    return np.stack(columns, axis=1)
+
+
+def _batches(lattice: Lattice, places: NDArray[np.int64]) -> list[Ints]:
+    """Nodes of equal height, highest first; within a batch those with the most refinements first."""
+    height = np.zeros(lattice.n_nodes, dtype=np.int64)
+    down = np.ones(lattice.n_nodes, dtype=np.float64)
+    for a, place in enumerate(places):
+        heights = lattice.attributes[a].heights[list(lattice.allowed[a])]
+        height += heights[place]
+        down *= lattice.down_sets[a][place]
+    order = np.lexsort((np.arange(lattice.n_nodes), -down, -height))
+    cuts = np.flatnonzero(np.diff(height[order])) + 1
+    return np.split(order, cuts)

@@ -1,0 +1,67 @@
+"""(α,k)-anonymity: classes of at least k people, no sensitive value in more than a share α [Wong et al. 2006]."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Classes
+from maskwright.core.exact import text_of
+from maskwright.core.model import Context
+from maskwright.core.rules import Rule, SizeAtLeast
+from maskwright.core.segments import Ratios, rounded_up
+from maskwright.core.sensitive import Chosen, Count, SensitiveModel, Share, largest_count, share_rules
+from maskwright.core.verdict import Verdict
+
+
+class AlphaKAnonymity(SensitiveModel):
+    """Every class holds at least k people, and no sensitive value is held by more than a share alpha of them.
+
+    Attributes:
+        alpha: the largest share of one value, above 0 and at most 1.
+        k: the least number of people in a class.
+        attribute: the sensitive column; each of them when it is not named.
+        values: only these values are sensitive (default: all).
+    """
+
+    name: ClassVar[str] = "alpha-k-anonymity"
+    merge_safe: ClassVar[bool] = True
+    hereditary: ClassVar[bool] = False
+
+    alpha: Share
+    k: Count
+    values: Chosen | None = None
+
+    def named_values(self) -> list[str]:
+        return list(self.values or ())
+
+    def _sets(self) -> tuple[tuple[str, ...], ...] | None:
+        return None if self.values is None else tuple((v,) for v in self.values)
+
+    def _shares(self, classes: Classes) -> Ratios:
+        return Ratios(largest_count(self.counts(classes), self._sets()), classes.sizes)
+
+    def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        return (classes.sizes >= self.k) & self._shares(classes).at_most(self.alpha)
+
+    def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        shares = share_rules(self, self.alpha, self._sets(), context)
+        return None if shares is None else (SizeAtLeast(self.k), *shares)
+
+    def check(self, classes: Classes, context: Context) -> Verdict:
+        shares, passes = self._shares(classes), self.passing(classes, context)
+        if classes.n and classes.sizes.min() < self.k:
+            worst = int(classes.sizes.argmin())
+            return self.verdict(passes, classes.sizes, worst, f"at least {self.k}", "people in the class")
+        bound = f"at most {text_of(self.alpha)}"
+        return self.verdict(passes, shares, shares.argmax(), bound, "share of one sensitive value")
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        shares = self._shares(classes)
+        worst = shares.argmax()
+        if worst is None:
+            return None
+        alpha = max(shares[worst], self.alpha)
+        return f"alpha: {rounded_up(alpha)}, k: {min(self.k, int(classes.sizes.min()))}"

@@ -1,0 +1,94 @@
+"""k-anonymity: nobody can be told apart from fewer than k people [Samarati, Sweeney 1998]."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator
+
+from maskwright.core.classes import Classes, Ints
+from maskwright.core.model import Context, Model
+from maskwright.core.rules import Rule, SizeAtLeast
+from maskwright.core.segments import class_sums
+from maskwright.core.sensitive import Count
+from maskwright.core.settings import nearest
+from maskwright.core.verdict import Verdict
+from maskwright.errors import PolicyError
+
+
+def _combinations(value: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
+    if value is None:
+        return None
+    if not value or not all(value):
+        raise ValueError("name at least one column in each combination, e.g. [[age, zip], [age, sex]]")
+    for combination in value:
+        if len(set(combination)) < len(combination):
+            raise ValueError(f"a combination names a column twice: {', '.join(combination)}")
+    return value
+
+
+class KAnonymity(Model):
+    """Every class holds at least k people.
+
+    Attributes:
+        k: the least number of people in a class.
+        on: combinations of columns an attacker may know, instead of all quasi-identifiers together: every
+            combination of values that is published must then match at least k people.
+    """
+
+    name: ClassVar[str] = "k-anonymity"
+    merge_safe: ClassVar[bool] = True
+    hereditary: ClassVar[bool] = True
+    about: ClassVar[Literal["quasi-identifiers", "sensitive"]] = "quasi-identifiers"
+
+    k: Count
+    on: Annotated[tuple[tuple[str, ...], ...] | None, AfterValidator(_combinations)] = None
+
+    def is_local(self) -> bool:
+        return self.on is None
+
+    def people(self, classes: Classes) -> Ints:
+        """How many people match each class, on the worst of the combinations asked for."""
+        if self.on is None:
+            return classes.sizes
+        least = np.full(classes.n, np.iinfo(np.int64).max, dtype=np.int64)
+        for combination in self.on:
+            least = np.minimum(least, _marginal(classes, combination))
+        return least
+
+    def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        return self.people(classes) >= self.k
+
+    def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        return (SizeAtLeast(self.k),) if self.on is None else None
+
+    def check(self, classes: Classes, context: Context) -> Verdict:
+        people = self.people(classes)
+        worst = int(people.argmin()) if len(people) else None
+        return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "people in the class")
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        return f"k: {self.people(classes).min()}" if classes.n else None
+
+
+def _marginal(classes: Classes, combination: tuple[str, ...]) -> Ints:
+    """For each class the people in all classes that publish the same values in these columns."""
+    if classes.codes is None:
+        raise PolicyError(
+            "k-anonymity: `on` needs the published values of each class, which are not known here"
+        )
+    for column in combination:
+        if column not in classes.attributes:
+            hint = nearest(column, classes.attributes)
+            raise PolicyError(f"k-anonymity: `on` names {column!r}, which is no quasi-identifier; {hint}")
+    if not classes.n:
+        return classes.sizes
+    rows = classes.codes[[classes.attributes.index(column) for column in combination]]
+    order = np.lexsort(rows)
+    changes = (np.diff(rows[:, order], axis=1) != 0).any(axis=0)
+    start = np.concatenate([[0], np.flatnonzero(changes) + 1, [classes.n]])
+    people = np.empty(classes.n, dtype=np.int64)
+    people[order] = np.repeat(class_sums(classes.sizes[order], start), np.diff(start))
+    return people

@@ -1,0 +1,41 @@
+"""k-map: every published class matches at least k people of the population [Sweeney 2001]."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Classes
+from maskwright.core.model import Context, Model
+from maskwright.core.population import matches
+from maskwright.core.sensitive import Count
+from maskwright.core.verdict import Verdict
+
+
+class KMap(Model):
+    """Every class matches at least k people of the population table, however few of them are in the release.
+
+    Attributes:
+        k: the least number of matching people.
+    """
+
+    name: ClassVar[str] = "k-map"
+    merge_safe: ClassVar[bool] = True
+    hereditary: ClassVar[bool] = True
+    about: ClassVar[Literal["quasi-identifiers", "sensitive"]] = "quasi-identifiers"
+
+    k: Count
+
+    def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        return matches(self, classes, context) >= self.k
+
+    def check(self, classes: Classes, context: Context) -> Verdict:
+        people = matches(self, classes, context)
+        worst = int(people.argmin()) if classes.n else None
+        return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "matching people")
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        least = matches(self, classes, context).min(initial=self.k)
+        return f"k: {least}" if classes.n and least else None

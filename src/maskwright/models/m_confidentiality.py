@@ -1,0 +1,112 @@
+"""m-confidentiality: no credibility above 1/m, even for who knows that the method was minimal [Wong et al. 2007]."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from pydantic import model_validator
+
+from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.credibility import TooLarge, several_sets
+from maskwright.core.exact import text_of
+from maskwright.core.model import Context
+from maskwright.core.segments import rounded_down
+from maskwright.core.sensitive import Positive, SensitiveModel, Sets
+from maskwright.core.verdict import Verdict
+from maskwright.errors import PolicyError
+
+
+class MConfidentiality(SensitiveModel):
+    """An attacker who knows that classes were merged only to satisfy l-diversity believes nothing above 1/m.
+
+    Credibility is that of global recoding, one published class at a time, as the paper has it: the original
+    classes inside it were merged because at least one of them violated l-diversity. Where that cannot be the
+    reason, and where nothing was merged, it is the share of the value in the class.
+
+    Attributes:
+        m: one in m; any number above 0.
+        l: the diversity that the method was asked for (default: m).
+        attribute: the sensitive column; each of them when it is not named.
+        sets: the sensitive sets of values, disjoint (default: every value is a set of its own).
+    """
+
+    name: ClassVar[str] = "m-confidentiality"
+    merge_safe: ClassVar[bool] = False
+    hereditary: ClassVar[bool] = False
+
+    m: Positive
+    l: Positive | None = None  # noqa: E741 - the literature's name
+    sets: Sets | None = None
+
+    @model_validator(mode="after")
+    def _disjoint(self) -> MConfidentiality:
+        named = self.named_values()
+        if len(set(named)) < len(named):
+            raise ValueError("a value is in two sets; the sets must be disjoint")
+        return self
+
+    def named_values(self) -> list[str]:
+        return [v for s in self.sets or () for v in s]
+
+    def check(self, classes: Classes, context: Context) -> Verdict:
+        parts = self._originals(classes, context)
+        counts = self.counts(classes)
+        set_of = self._set_of(counts)
+        known: dict[tuple[tuple[int, ...], tuple[int, ...]], Fraction] = {}
+        values = []
+        for c in range(classes.n):
+            part = slice(int(counts.start[c]), int(counts.start[c + 1]))
+            held = np.bincount(set_of[counts.codes[part]], counts.counts[part], set_of.max(initial=0) + 1)
+            key = tuple(sorted(parts[c])), tuple(sorted(held[1:][held[1:] > 0].astype(int).tolist()))
+            if key not in known:
+                known[key] = self._worst(*key, int(classes.sizes[c]))
+            values.append(known[key])
+        passes = np.array([value * self.m <= 1 for value in values], dtype=bool)
+        worst = max(range(classes.n), key=values.__getitem__) if values else None
+        return self.verdict(passes, values, worst, f"at most {text_of(1 / self.m)}", "credibility")
+
+    def _worst(self, sizes: tuple[int, ...], held: tuple[int, ...], n: int) -> Fraction:
+        """The largest credibility in a published class: sizes of its original classes, people of each set."""
+        if not held:
+            return Fraction(0)
+        if sum(sizes) != n or sum(held) > n:
+            raise PolicyError(f"{self.name} cannot be checked where one person has rows in several classes")
+        share = Fraction(max(held), n)
+        if len(sizes) == 1:
+            return share
+        try:
+            found = several_sets(sizes, held, self.l or self.m)
+        except TooLarge:
+            raise PolicyError(
+                f"{self.name}: a class of {len(sizes)} original classes and {len(held)} sensitive sets is too large "
+                "to count its possible worlds; name fewer sets, or bound the belief after the attack instead"
+            ) from None
+        return share if found is None else max(x for row in found for x in row)
+
+    def _originals(self, classes: Classes, context: Context) -> list[list[int]]:
+        """The sizes of the original classes in each published one."""
+        if context.originals is None or context.original_of is None:
+            raise PolicyError(
+                f"{self.name} cannot be checked here: the classes before recoding are not known"
+            )
+        parts: list[list[int]] = [[] for _ in range(classes.n)]
+        for size, c in zip(context.originals.sizes.tolist(), context.original_of.tolist(), strict=True):
+            if c >= 0:
+                parts[c].append(size)
+        return parts
+
+    def _set_of(self, counts: ValueCounts) -> Ints:
+        """The number of the set each code belongs to, from 1 on; 0: no sensitive set."""
+        if self.sets is None:
+            return np.arange(len(counts.values) + 1)
+        result = np.zeros(len(counts.values) + 1, dtype=np.int64)
+        number = {value: i + 1 for i, members in enumerate(self.sets) for value in members}
+        for code, value in enumerate(counts.values):
+            result[code + 1] = number.get(value, 0)
+        return result
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        worst = self.check(classes, context).worst
+        return f"m: {rounded_down(1 / Fraction(worst))}" if worst else None

@@ -1,0 +1,395 @@
+"""The pipeline, top to bottom: summarise, group, check, recode, write, verify, attack, report, rename into place.
+
+The API, the command line and the workbench all call `run` and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from maskwright import store
+from maskwright.attacks import ATTACKS
+from maskwright.core.adversary import Adversary
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.events import Event, Progress
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Task
+from maskwright.core.model import Context, Model
+from maskwright.core.persist import save_grouping
+from maskwright.core.plan import Plan
+from maskwright.core.policy import Policy
+from maskwright.core.release import Part, Release, level_names
+from maskwright.core.summary import Summary
+from maskwright.core.verdict import Verdict
+from maskwright.engines import open_engine
+from maskwright.engines.base import Engine, Format, Reading, Recount, Table
+from maskwright.errors import DestinationError, InputError, NotVerified, PolicyNotMet
+from maskwright.metrics import METRICS
+from maskwright.recode import generalise
+from maskwright.report import write_data_card, write_report
+from maskwright.resolve import Resolved, reading, resolve
+from maskwright.verify import PEOPLE, REFERENCE, classes_from, measure, reference_to, sha256
+from maskwright.version import __version__
+
+KeepPrivate = Literal["all", "report", "none"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: what to publish, under which policy, and where to."""
+
+    source: Any
+    policy: Policy
+    destination: Path | None = None
+    overwrite: bool = False
+    seed: int | None = None
+    memory: str | None = None
+    engine: str = "duckdb"
+    keep_private: KeepPrivate = "all"
+    attacks: tuple[str, ...] = tuple(ATTACKS)
+
+
+def run(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Release:
+    """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
+    progress = Progress(on_event, cancelled)
+    if job.destination is None:
+        return _Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
+    for line in store.recover(job.destination):
+        progress.note(line)
+    with store.Staging(job.destination, job.overwrite) as stage:
+        this = _Run(job, progress, stage.spill)
+        try:
+            return this.to_folder(stage, job.keep_private)
+        finally:
+            this.close()
+
+
+class _Run:
+    """The state of one run, so that each step below reads as one sentence."""
+
+    def __init__(self, job: Job, progress: Progress, spill: Path) -> None:
+        self.job, self.progress, self.spill = job, progress, spill
+        self.timings: dict[str, float] = {}
+        secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
+        self.order_key = hashlib.sha256(secret + b"order").hexdigest()
+        self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
+        self.engine: Engine = open_engine(job.engine, memory=job.memory, temp=spill)
+
+    # -- the two ways out ---------------------------------------------------------------------------------
+
+    def in_memory(self) -> Release:
+        """The release as a table in Python; it is recounted before it is handed over."""
+        try:
+            made = self.make()
+            with self.step("recounting the table"):
+                verdicts = self.recount(made, made.table)
+            release = self.finish(made, verdicts, self.engine.hand_over(made.table))
+        except BaseException:
+            self.close()
+            raise
+        self.progress.emit(Event("done", "recounted and ready"))
+        return replace(release, saver=lambda path, **options: self.save(made, release, path, **options))
+
+    def to_folder(self, stage: store.Staging, keep_private: KeepPrivate) -> Release:
+        """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
+        made = self.make()
+        release = self.write(stage, made, keep_private)
+        with self.step("putting it in place"):
+            made.stamp.check()
+            stage.commit()
+        self.progress.emit(Event("done", f"published to {stage.destination}"))
+        return replace(release, path=stage.destination)
+
+    def save(
+        self, made: _Made, release: Release, path: Path, overwrite: bool = False,
+        keep_private: KeepPrivate = "all",
+    ) -> Path:  # fmt: skip
+        """`Release.save`: write the table that was handed over."""
+        store.recover(path)
+        with store.Staging(path, overwrite) as stage:
+            self.write(stage, made, keep_private)
+            stage.commit()
+            return stage.destination
+
+    # -- the steps ----------------------------------------------------------------------------------------
+
+    def make(self) -> _Made:
+        """Everything up to the recoded, not yet written table."""
+        job, engine = self.job, self.engine
+        with self.step("reading"):
+            stamp = _Stamp.of(job.source)
+            source = engine.open(job.source, reading(job.policy))
+            resolved = resolve(job.policy, engine, source, self.progress)
+        with self.step("summarising"):
+            summary = engine.summarise(source, resolved.spec)
+            fingerprint = engine.fingerprint(source)
+            if summary.dropped_missing:
+                self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
+            if summary.n_rows == 0:
+                raise InputError("no row is left: every row has a missing value and the policy drops those")
+        context = _context(summary, resolved)
+        with self.step("searching"):
+            grouping = resolved.method.group(
+                Task(
+                    summary, [m for m in resolved.models if m.use == "search"], context, self.rng,
+                    resolved.weights, resolved.levels, self.progress,
+                )
+            )  # fmt: skip
+        _gate(grouping, resolved.models, context)
+        if grouping.suppressed_rows:
+            what = "published as *" if grouping.starred is not None else "dropped"
+            self.progress.note(f"rows suppressed ({what}): {grouping.suppressed_rows} of {summary.n_rows}")
+        with self.step("recoding"):
+            drop = (
+                [*job.policy.quasi_identifiers, *job.policy.sensitive] if resolved.spec.drop_missing else []
+            )
+            plan = generalise.plan(grouping, resolved.published, drop, self.order_key)
+            table = engine.recode(source, plan)
+        return _Made(resolved, source, stamp, grouping, context, plan, table, fingerprint)
+
+    def recount(self, made: _Made, table: Table) -> tuple[Verdict, ...]:
+        """Measure a table as it is, and refuse it unless it is exactly what was planned and what was asked."""
+        policy = self.job.policy
+        found = self.engine.recount(table, policy.quasi_identifiers, policy.sensitive)
+        _compare(found, made.grouping)
+        if policy.unit:
+            found = self.people(made)
+        classes = classes_from(found, policy.quasi_identifiers, made.resolved.spec.sensitive)
+        verdicts = measure(classes, made.resolved.models, made.context)
+        for verdict in verdicts:
+            if not verdict.ok:
+                raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
+        return verdicts
+
+    def people(self, made: _Made) -> Recount:
+        """Count people per class: recode once more with the unit column, which is never published."""
+        policy, unit = self.job.policy, self.job.policy.unit or ""
+        plan = replace(made.plan, columns=(*made.plan.columns, unit))
+        with_unit = self.engine.recode(made.source, plan)
+        return self.engine.recount(with_unit, policy.quasi_identifiers, policy.sensitive, unit)
+
+    def attack(self, grouping: Grouping) -> tuple[Beliefs, ...]:
+        return tuple(ATTACKS[name]().run(grouping, Adversary()) for name in self.job.attacks)
+
+    def finish(self, made: _Made, verdicts: tuple[Verdict, ...], table: Any) -> Release:
+        with self.step("attacking"):
+            beliefs = self.attack(made.grouping)
+        metrics = {name: m.function(made.grouping, made.resolved.weights) for name, m in METRICS.items()}
+        part = Part("data", made.grouping, tuple(made.plan.columns), self.job.policy.recoding, table)
+        return Release(
+            (part,), self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
+            tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings),
+        )  # fmt: skip
+
+    def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
+        """Fill the staging folder: the table, then what was measured on it."""
+        policy, engine = self.job.policy, self.engine
+        kind: Format = policy.output.format or made.source.format
+        file = stage.public / f"data.{kind}"
+        try:
+            with self.step("writing"):
+                engine.write(made.table, file, kind)
+            with self.step("verifying the bytes on disk"):
+                written = engine.open(file, Reading(format=kind))
+                verdicts = self.recount(made, written)
+            release = self.finish(made, verdicts, None)
+            with self.step("reporting"):
+                self._write_words(stage, made, release, file, kind, keep_private)
+        except OSError as problem:
+            raise DestinationError(
+                f"cannot write the release to {str(stage.destination)!r}: {problem.strerror or problem}"
+            ) from None
+        part = replace(release.parts[0], table=stage.destination / store.PUBLIC / file.name)
+        return replace(release, parts=(part,))
+
+    def _write_words(
+        self, stage: store.Staging, made: _Made, release: Release, file: Path, kind: Format,
+        keep_private: KeepPrivate,
+    ) -> None:  # fmt: skip
+        policy = self.job.policy
+        dictionary = data_dictionary(release, made.resolved, made.source)
+        _json(stage.public / "data-dictionary.json", dictionary)
+        promised = [
+            {"model": v.model, "parameters": v.parameters, "attribute": v.attribute} for v in release.verdicts
+        ]
+        write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
+        public = {
+            "format": 1,
+            "product": f"maskwright {__version__}",
+            "tables": [
+                {
+                    "file": file.name, "format": kind, "rows": release.grouping.published_rows,
+                    "columns": list(release.parts[0].columns), "quasi_identifiers": policy.quasi_identifiers,
+                    "sensitive": policy.sensitive,
+                }
+            ],
+            "promised": promised,
+            "unit": policy.unit is not None,
+            "seeded": release.seeded,
+            "files": _hashes(stage.public),
+        }  # fmt: skip
+        _json(stage.public / store.MANIFEST, public)
+        if keep_private == "none":
+            shutil.rmtree(stage.private)
+            return
+        private = stage.private
+        (private / "policy.yaml").write_text(policy.to_yaml(), encoding="utf-8")
+        write_report(private / "report.html", release, self.examples(made, file, kind), dictionary)
+        reference = reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies)
+        _json(private / REFERENCE, reference)
+        if policy.unit:
+            found = self.people(made)
+            _json(private / PEOPLE, found.__dict__)
+        if keep_private == "all":
+            save_grouping(made.grouping, private)
+        record = release.as_dict() | {
+            "product": f"maskwright {__version__}",
+            "input": {"fingerprint": made.fingerprint, "source": _name(self.job.source)},
+            "public_manifest": sha256(stage.public / store.MANIFEST),
+            "files": _hashes(private),
+        }
+        record["path"] = None
+        _json(private / store.MANIFEST, record)
+
+    def examples(self, made: _Made, file: Path, kind: Format) -> dict[str, list[dict[str, str | None]]]:
+        """A few rows before and after, for the private report."""
+        after = self.engine.open(file, Reading(format=kind))
+        columns = made.plan.columns
+        before = [{c: row[c] for c in columns} for row in self.engine.sample(made.source, 5)]
+        return {"before": before, "after": self.engine.sample(after, 5)}
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[None]:
+        self.progress.step(text)
+        begin = time.perf_counter()
+        yield
+        self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
+
+    def close(self) -> None:
+        self.engine.close()
+        shutil.rmtree(self.spill, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What `make` hands to the ways out."""
+
+    resolved: Resolved
+    source: Table
+    stamp: _Stamp
+    grouping: Grouping
+    context: Context
+    plan: Plan
+    table: Table
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """Size, time and identity of an input file: if they change while it is read, two versions could mix."""
+
+    path: Path | None = None
+    values: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(source: Any) -> _Stamp:
+        if not isinstance(source, (str, Path)):
+            return _Stamp()
+        try:
+            stat = Path(source).stat()
+        except OSError:
+            return _Stamp(Path(source))
+        return _Stamp(Path(source), (stat.st_size, stat.st_mtime_ns, stat.st_ino))
+
+    def check(self) -> None:
+        if self.path is not None and _Stamp.of(self.path) != self:
+            raise InputError("the input changed while it was being read; nothing was published, run it again")
+
+
+def _gate(grouping: Grouping, models: Sequence[Model], context: Context) -> None:
+    """Refuse before anything is written when a requirement does not hold for the grouping."""
+    for model in models:
+        verdict = model.check(grouping.classes, context)
+        if verdict.ok:
+            continue
+        near = model.nearest(grouping.classes, context)
+        remedy = f"; this release would satisfy {near}" if near else ""
+        if model.use == "gate":
+            remedy += (
+                "; or let the method search for it (use: search), at the price that its choice then says "
+                "something about the values"
+            )
+        raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
+
+
+def _compare(found: Recount, grouping: Grouping) -> None:
+    """The table on disk must hold exactly the classes that were planned, row for row."""
+    planned: dict[tuple[str | None, ...], int] = {}
+    for g in range(grouping.classes.n):
+        labels = tuple(x.texts[x.of_group[g]] for x in grouping.labels)
+        planned[labels] = planned.get(labels, 0) + int(grouping.classes.rows[g])
+    written = dict(zip(found.labels, found.rows, strict=True))
+    if planned != written:
+        wrong = sum(planned.get(key) != written.get(key) for key in planned.keys() | written.keys())
+        raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
+
+
+def _context(summary: Summary, resolved: Resolved) -> Context:
+    whole = summary.totals()
+    return Context(
+        reference={name: vc.totals for name, vc in whole.sensitive.items()},
+        n_people=summary.n_people,
+        hierarchies=resolved.hierarchies,
+        domains={s.name: s.values for s in resolved.spec.sensitive},
+    )
+
+
+def data_dictionary(release: Release, resolved: Resolved, source: Table) -> dict[str, Any]:
+    """What each published column means now. Public: holds labels that occur in the release, nothing else."""
+    grouping, policy = release.grouping, release.policy
+    names = level_names(grouping) or {}
+    published = {labels.attribute: labels for labels in grouping.labels}
+    columns = []
+    for name in release.parts[0].columns:
+        column: dict[str, Any] = {"name": name, "role": policy.columns[name].role}
+        if name in published:
+            labels = published[name]
+            texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
+            column["published_as"] = names.get(name, "labels")
+            column["recoded"] = names.get(name) != "exact"
+            column["labels"] = sorted(t for t in texts if t is not None)
+            column["missing"] = None in texts
+        columns.append(column)
+    return {"columns": columns, "rows": grouping.published_rows}
+
+
+def _seeded(seed: int) -> bytes:
+    return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
+
+
+def _name(source: Any) -> str:
+    return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def _json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str), encoding="utf-8")

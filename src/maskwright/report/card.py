@@ -1,0 +1,67 @@
+"""The data card: what a recipient needs to know. It is made from public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from maskwright.report.html import page, table, tag
+
+
+def write_data_card(
+    path: Path, dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool
+) -> None:
+    """Write the card. Its arguments are what is in public/ already; nothing else can get into it."""
+    path.write_text(data_card(dictionary, promised, seeded), encoding="utf-8")
+
+
+def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool) -> str:
+    rows = [(c["name"], c["role"], _meaning(c), _labels(c)) for c in dictionary["columns"]]
+    warning = (
+        [tag("p", "This release was made with a fixed seed, for a test or an experiment.")] if seeded else []
+    )
+    return page(
+        "Data card",
+        tag("h1", "Data card"),
+        tag(
+            "p",
+            f"{dictionary['rows']} rows, {len(rows)} columns. Row order carries no information.",
+            class_="lead",
+        ),
+        *warning,
+        tag("h2", "Columns"),
+        table(("column", "role", "what it holds now", "values"), rows),
+        tag("h2", "What was promised"),
+        tag("ul", *(tag("li", promise(p)) for p in promised)),
+        tag("h2", "How to compute with it"),
+        tag(
+            "p",
+            "Each row is one record of the original table. Values of recoded columns are labels that stand for "
+            "sets of original values: count and group by them as they are, and do not read exact values into them. "
+            "Records that would have been too rare may be absent, so totals can be slightly lower than the original's.",
+        ),
+    )
+
+
+def _meaning(column: Mapping[str, Any]) -> str:
+    if column["role"] != "quasi-identifier":
+        return "as collected"
+    if not column["recoded"]:
+        return "as collected"
+    return f"recoded to level “{column['published_as']}”"
+
+
+def _labels(column: Mapping[str, Any]) -> str:
+    labels = column.get("labels")
+    if labels is None:
+        return ""
+    more = f" … ({len(labels)} in all)" if len(labels) > 12 else ""
+    return ", ".join(labels[:12]) + more + (" or missing" if column.get("missing") else "")
+
+
+def promise(item: Mapping[str, Any]) -> str:
+    """A requirement as one phrase: k-anonymity (k 5), of disease."""
+    settings = ", ".join(f"{k} {v}" for k, v in item["parameters"].items() if v is not None)
+    about = f", for {item['attribute']}" if item.get("attribute") else ""
+    return f"{item['model']} ({settings}){about}"

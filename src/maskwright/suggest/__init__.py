@@ -1,0 +1,119 @@
+"""Suggest a policy: profile a table, guess roles and hierarchies with reasons, and write them down with comments.
+
+Everything is a guess, made from column names and counted values; the careful one where there is doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maskwright.core.policy import Policy
+from maskwright.core.yaml_text import load_yaml
+from maskwright.engines.base import Engine, Reading, Table
+from maskwright.errors import InputError
+from maskwright.suggest.hierarchies import Coarsening, coarsening
+from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
+from maskwright.suggest.profile import ColumnProfile, Facts, look_at
+from maskwright.suggest.roles import guess
+from maskwright.suggest.sections import Draft, how_unique, write
+from maskwright.suggest.topics import UNIT_KEYS
+from maskwright.suggest.uniqueness import Uniqueness, measure
+
+__all__ = ["PRESETS", "ColumnProfile", "Preset", "Suggestion", "Uniqueness", "suggest"]
+
+OnColumn = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A policy to start from; `text` is the same with comments, and parses to exactly `policy`."""
+
+    policy: Policy
+    text: str
+    profiles: list[ColumnProfile]
+    uniqueness: Uniqueness
+
+    def summary_lines(self) -> list[str]:
+        """How unique people are now, and what to check by hand."""
+        notes = [f"check {p.name}: {note}" for p in self.profiles for note in p.notes]
+        return [how_unique(self.uniqueness), *notes]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the guesses and the uniqueness, without the policy itself."""
+        columns = [{**asdict(p), "unique_share": float(p.unique_share)} for p in self.profiles]
+        uniqueness = {**asdict(self.uniqueness), "share": float(self.uniqueness.share)}
+        return {"preset": self.policy.preset, "columns": columns, "uniqueness": uniqueness}
+
+
+def suggest(
+    engine: Engine,
+    table: Table,
+    preset: str | None = None,
+    name: str = "the table",
+    on_column: OnColumn | None = None,
+    reading: Reading | None = None,
+) -> Suggestion:
+    """Guess a policy for a table.
+
+    Args:
+        engine: what can count.
+        table: opened by that engine.
+        preset: a name from `PRESETS`; None: the settings for open data.
+        name: what the comments call the table, usually its file name.
+        on_column: called before each column with its name, its number from 0, and how many there are.
+        reading: how the table was opened; what differs from the defaults is written into the policy.
+    """
+    chosen = find_preset(preset)
+    rows = engine.count(table)
+    if not rows:
+        raise InputError(f"{name}: the table has no rows, so that nothing can be guessed from it")
+    facts = []
+    for number, column in enumerate(table.columns):
+        if on_column is not None:
+            on_column(column.name, number, len(table.columns))
+        facts.append(look_at(engine, table, column, rows))
+    profiles = [_profile(f, chosen) for f in facts]
+    known = [p.name for p in profiles if p.role == "quasi-identifier"]
+    if not known:
+        raise InputError(
+            f"{name}: no column looks like something an attacker could know; write a policy by hand, and give at "
+            "least one column the role quasi-identifier"
+        )
+    uniqueness = measure(engine, table, known, rows)
+    unit = _unit(profiles, rows)
+    text = write(Draft(name, rows, chosen, profiles, facts, uniqueness, unit, reading or Reading()))
+    return Suggestion(Policy.of(load_yaml(text.encode(), "policy"), "policy"), text, profiles, uniqueness)
+
+
+def _profile(facts: Facts, chosen: Preset | None) -> ColumnProfile:
+    found = guess(facts)
+    suggestion: Coarsening | None = None
+    if found.role == "quasi-identifier":
+        suggestion = coarsening(facts, found.topic, chosen.k if chosen else DEFAULT_K)
+    if chosen is not None:
+        found, suggestion = chosen.adjust(facts, found, suggestion)
+    ranged = facts.complete and found.role != "identifier" and found.topic != "postcode"
+    numbers = facts.numbers if ranged else None
+    return ColumnProfile(
+        name=facts.name,
+        kind=facts.kind,
+        distinct=facts.distinct,
+        missing=facts.missing,
+        unique_share=facts.unique_share,
+        minimum=facts.values[numbers.index(min(numbers))] if numbers else None,
+        maximum=facts.values[numbers.index(max(numbers))] if numbers else None,
+        role=found.role,
+        reason=found.reason,
+        hierarchy=suggestion.hierarchy if suggestion else None,
+        levels=suggestion.levels if suggestion else None,
+        notes=found.notes + (suggestion.notes if suggestion else ()),
+        topic=found.topic,
+    )
+
+
+def _unit(profiles: Sequence[ColumnProfile], rows: int) -> str | None:
+    """The column that tells persons apart, where some have several rows."""
+    several = [p for p in profiles if p.topic in UNIT_KEYS and not p.missing and 1 < p.distinct < rows]
+    return max(several, key=lambda p: p.distinct).name if several else None

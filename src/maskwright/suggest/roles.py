@@ -1,0 +1,196 @@
+"""Guess the role of a column from its name and its values; every guess has a reason in words.
+
+In doubt the guess is the careful one: what looks unique is dropped, what is unknown counts as something an
+attacker could know. Reasons never quote a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from maskwright.core.policy import Role
+from maskwright.suggest.profile import Facts
+from maskwright.suggest.topics import (
+    FREE_TEXT,
+    Topic,
+    identifier_topic,
+    is_numbering,
+    name_parts,
+    name_topic,
+)
+
+IDENTIFYING = {
+    "e-mail addresses", "web addresses", "network addresses", "keys or hashes", "bank accounts",
+    "social security numbers", "telephone numbers",
+}  # fmt: skip
+FIRST_YEAR, LAST_YEAR = 1850, 2100
+NUMERIC_TOPICS = {"age", "birth-year", "year", "body", "household", "money", "result"}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A role, what the column is about, and why."""
+
+    role: Role
+    topic: str | None
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+def guess(facts: Facts) -> Guess:
+    """The role of a column; the first rule that has something to say decides."""
+    for rule in (_empty, _identifying, _by_name, _by_pattern, _numbering, _by_count):
+        found = rule(facts)
+        if found is not None:
+            return found
+    raise AssertionError("the last rule always answers")
+
+
+def _empty(facts: Facts) -> Guess | None:
+    if facts.present:
+        return None
+    return Guess("identifier", None, "no row has a value: nothing to publish, so it is dropped")
+
+
+def _identifying(facts: Facts) -> Guess | None:
+    """What must never be published, whatever else the column may be."""
+    if facts.looks_like in IDENTIFYING:
+        return Guess("identifier", facts.looks_like, f"the values look like {facts.looks_like}: dropped")
+    topic = identifier_topic(facts.name)
+    if topic is not None:
+        return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
+    if facts.free_text:
+        return Guess(
+            "identifier", FREE_TEXT.key, "free text can say anything about anybody, names included: dropped"
+        )
+    topic = name_topic(facts.name, (FREE_TEXT,))
+    if topic is not None and facts.distinct > 20:
+        return Guess(
+            "identifier", topic.key, "its name says free text, which can say anything about anybody: dropped"
+        )
+    return None
+
+
+def _by_name(facts: Facts) -> Guess | None:
+    dates = looks_like_dates(facts)
+    topic = name_topic(facts.name)
+    if dates:
+        if topic is not None and topic.key == "birth-date":
+            return _date(
+                "birth-date", "a date of birth: together with sex and postcode it singles most people out"
+            )
+        event = f" (its name says {topic.what})" if topic is not None and topic.key != "date" else ""
+        return _date("date", f"a date{event}: others may know when something happened to somebody")
+    if topic is None:
+        return None
+    if topic.key == "date":
+        return None  # "visit" or "death" with values that are no dates: what they look like decides
+    if topic.role == "sensitive":
+        return _sensitive(facts, topic)
+    if topic.key == "postcode":
+        return Guess(
+            "quasi-identifier",
+            "postcode",
+            "its name says a postcode: where somebody lives is easy to find out",
+        )
+    if topic.key == "birth-date" and is_years(facts):
+        return Guess(
+            "quasi-identifier", "birth-year", "its name says a date of birth, and the values are years"
+        )
+    return Guess(
+        "quasi-identifier",
+        topic.key,
+        f"its name says {topic.what}, which others can know",
+        _unread(facts, topic),
+    )
+
+
+def _date(topic: str, reason: str) -> Guess:
+    return Guess("quasi-identifier", topic, reason)
+
+
+def _sensitive(facts: Facts, topic: Topic) -> Guess:
+    notes: tuple[str, ...] = ()
+    if facts.near_unique:
+        notes = (
+            "nearly every row has a value of its own, published as it is: somebody who knows one finds the row;"
+            " round it before, or make it a quasi-identifier or identifier",
+        )
+    return Guess(
+        "sensitive", topic.key, f"its name says {topic.what}: what nobody should learn about a person", notes
+    )
+
+
+def _unread(facts: Facts, topic: Topic) -> tuple[str, ...]:
+    """A number by its name, of which some values are no numbers."""
+    if topic.key not in NUMERIC_TOPICS or facts.kind in ("integer", "number") or facts.numbers is not None:
+        return ()
+    numbers = sum(v.lstrip("+-").replace(".", "", 1).isdigit() for v in facts.values)
+    if numbers * 2 < len(facts.values):
+        return ()
+    odd = len(facts.values) - numbers
+    return (
+        f"{odd} of its values {'is' if odd == 1 else 'are'} no number: add them to missing.tokens if they mean "
+        "missing, and intervals become possible",
+    )
+
+
+def _by_pattern(facts: Facts) -> Guess | None:
+    if facts.looks_like == "ICD-10 codes" and not facts.near_unique:
+        return Guess("sensitive", "health", "the values look like ICD-10 codes, i.e. diagnoses")
+    if facts.looks_like in ("UK postcodes", "ZIP codes"):
+        return Guess("quasi-identifier", "postcode", f"the values look like {facts.looks_like}")
+    if is_numbering(facts.name) or facts.distinct < 3:
+        return None
+    if is_years(facts):
+        return Guess("quasi-identifier", "year", "whole numbers that look like years")
+    if _digits_of_one_length(facts) and not facts.near_unique:
+        return Guess("quasi-identifier", "postcode", "digits of one length, as postcodes have")
+    return None
+
+
+def _numbering(facts: Facts) -> Guess | None:
+    if is_numbering(facts.name) and (facts.near_unique or facts.distinct > 50):
+        return Guess("identifier", "number", "its name says a number given to each record or thing: dropped")
+    return None
+
+
+def _by_count(facts: Facts) -> Guess:
+    if facts.distinct == 1 and not facts.missing:
+        return Guess("insensitive", None, "the same value in every row: it tells nobody apart")
+    numeric = facts.numbers is not None
+    if facts.near_unique:
+        if numeric:
+            reason = (
+                "nearly every row has a number of its own, which singles people out: dropped; if it is needed, "
+                "make it a quasi-identifier with {intervals: [...]} or sensitive"
+            )
+        else:
+            reason = "nearly every row has a value of its own, which singles people out: dropped"
+        return Guess("identifier", None, reason)
+    careful = "not known to be harmless, so it counts as something an attacker could know"
+    if numeric or facts.distinct <= 50:
+        return Guess("quasi-identifier", None, careful)
+    note = "many values and no hierarchy but full suppression: give it a tree or a file, or drop it"
+    return Guess("quasi-identifier", None, careful, (note,))
+
+
+def looks_like_dates(facts: Facts) -> bool:
+    return facts.kind in ("date", "timestamp") or facts.looks_like == "dates"
+
+
+def is_years(facts: Facts) -> bool:
+    numbers = facts.numbers
+    if not numbers or (facts.distinct < 3 and not set(name_parts(facts.name)) & {"year", "jahr"}):
+        return False
+    return all(FIRST_YEAR <= n <= LAST_YEAR and n == int(n) for n in numbers)
+
+
+def _digits_of_one_length(facts: Facts) -> bool:
+    lengths = {len(v) for v in facts.values}
+    return (
+        len(lengths) == 1
+        and 4 <= lengths.pop() <= 6
+        and facts.distinct > 10
+        and all(v.isascii() and v.isdigit() for v in facts.values)
+    )

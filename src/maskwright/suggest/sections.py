@@ -1,0 +1,256 @@
+"""The sections of a suggested policy, in the order in which a publisher reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maskwright.engines.base import Reading
+from maskwright.suggest.presets import DEFAULT_K, Preset
+from maskwright.suggest.profile import ColumnProfile, Facts
+from maskwright.suggest.text import column_lines, command, comment, flow, join, percent, scalar
+from maskwright.suggest.uniqueness import MOST_LEFT_OUT, Uniqueness
+
+ELL = 3
+SUPPRESSION = "0.02"
+# Beyond so many quasi-identifiers almost everything has to be generalised away.
+MANY = 12
+# At most so many sensitive values are listed in a requirement.
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Everything there is to say. `unit` names the column that tells persons apart, if they have several rows."""
+
+    name: str
+    rows: int
+    preset: Preset | None
+    profiles: Sequence[ColumnProfile]
+    facts: Sequence[Facts]
+    uniqueness: Uniqueness
+    unit: str | None
+    reading: Reading = Reading()
+
+    @property
+    def k(self) -> int:
+        return self.preset.k if self.preset else DEFAULT_K
+
+    @property
+    def people(self) -> int:
+        return next((p.distinct for p in self.profiles if p.name == self.unit), self.rows)
+
+    def with_role(self, role: str) -> list[ColumnProfile]:
+        return [p for p in self.profiles if p.role == role]
+
+
+def write(draft: Draft) -> str:
+    """The whole policy file."""
+    return join(
+        [
+            _heading(draft),
+            ["version: 1", *_preset(draft)],
+            _input(draft),
+            _unit(draft),
+            _missing(draft),
+            _columns(draft),
+            _require(draft),
+            _method(draft),
+        ]
+    )
+
+
+def _heading(draft: Draft) -> list[str]:
+    n = len(draft.profiles)
+    return [
+        *comment(
+            f"A policy for {draft.name}, guessed from its {draft.rows:,} row{'s' if draft.rows != 1 else ''} and "
+            f"{n} column{'s' if n != 1 else ''} (names and counted values). "
+            "Read every line, change what is wrong, then run"
+        ),
+        *comment("  " + command(draft.name)),
+        "#",
+        *comment(how_unique(draft.uniqueness)),
+    ]
+
+
+def how_unique(found: Uniqueness) -> str:
+    """The uniqueness of a table in a sentence."""
+    columns = f"the {len(found.columns)} guessed quasi-identifiers"
+    if len(found.columns) == 1:
+        columns = "the only guessed quasi-identifier"
+    if not found.unique_rows:
+        least = found.smallest_class
+        size = "at least 2 rows" if least is None else f"{least:,} rows"
+        return f"As it is now, no row is unique on {columns}; the rarest combination has {size}."
+    text = f"As it is now, {percent(found.unique_rows, found.rows)} of the rows are unique on {columns}"
+    if len(found.columns) == 1:
+        return text + "."
+    if found.adds_most is None:
+        return text + (
+            "; no column alone makes a difference." if len(found.columns) <= MOST_LEFT_OUT else "."
+        )
+    return (
+        f"{text}; {found.adds_most} adds most "
+        f"(without it: {percent(found.without_it, found.rows)})."
+    )  # fmt: skip
+
+
+def _preset(draft: Draft) -> list[str]:
+    if draft.preset is None:
+        return []
+    lines = ["", *comment(f"Preset {draft.preset.name}: {draft.preset.description}.")]
+    for change in draft.preset.changes:
+        lines += comment(f"- {change}", hanging="  ")
+    lines += comment(f"Source: {draft.preset.source}", hanging="  ")
+    return [*lines, f"preset: {draft.preset.name}"]
+
+
+def _input(draft: Draft) -> list[str]:
+    """How the file was read, where that was said and not found out."""
+    reading, usual = draft.reading, Reading()
+    said = {
+        key: getattr(reading, key)
+        for key in ("format", "delimiter", "quote", "encoding", "header")
+        if getattr(reading, key) != getattr(usual, key)
+    }
+    if not said:
+        return []
+    if "header" in said:
+        said["header"] = "false"
+    return ["# How to read the file; what is not said here is found out from it.", f"input: {flow(said)}"]
+
+
+def _unit(draft: Draft) -> list[str]:
+    if draft.unit is None:
+        return []
+    why = "Several rows can belong to one person, whom this column tells apart: k counts people, not rows."
+    return [*comment(why), f"unit: {scalar(draft.unit)}"]
+
+
+def _missing(draft: Draft) -> list[str]:
+    used = [f for p, f in zip(draft.profiles, draft.facts, strict=True) if p.role != "identifier"]
+    tokens = list(dict.fromkeys((*draft.reading.missing, *(token for f in used for token in f.tokens))))
+    lines: list[str] = []
+    if tokens:
+        lines += comment("Texts in the data that mean missing. Missing is a value of its own (rows: keep).")
+    for f in used:
+        both = [value for value in f.perhaps if value in tokens]
+        if both:
+            lines += comment(
+                f"! {_names(both)} may be a real value in column {f.name}, and becomes missing there too"
+            )
+    perhaps = [f for f in used if set(f.perhaps) - set(tokens)]
+    if perhaps:
+        found = "; ".join(f"{_names([v for v in f.perhaps if v not in tokens])} in {f.name}" for f in perhaps)
+        lines += comment(f"These may mean missing as well; if so, add them to missing.tokens: {found}")
+    if tokens:
+        lines.append(f"missing: {{tokens: {flow(tokens, numbers=False, indent=2)}, rows: keep}}")
+    return lines
+
+
+def _names(values: Sequence[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+def _columns(draft: Draft) -> list[str]:
+    lines = [
+        "# Roles: identifier (dropped), quasi-identifier (others may know it: generalised), sensitive (nobody may",
+        "# infer it: published), insensitive (published as it is). A column that is not named is dropped.",
+        *_too_many(draft),
+        "columns:",
+    ]
+    for profile in draft.profiles:
+        lines += column_lines(profile, _entry(profile))
+    return lines
+
+
+def _entry(profile: ColumnProfile) -> str | dict[str, Any]:
+    if profile.hierarchy is None:
+        return profile.role
+    entry: dict[str, Any] = {"role": profile.role, "hierarchy": profile.hierarchy}
+    if profile.levels is not None:
+        entry["levels"] = list(profile.levels)
+    return entry
+
+
+def _too_many(draft: Draft) -> list[str]:
+    """With many quasi-identifiers, which to give up: what is unknown first, then what has most values."""
+    known = draft.with_role("quasi-identifier")
+    if len(known) <= MANY:
+        return []
+    least = sorted(known, key=lambda p: (p.topic is not None, -p.distinct))[: len(known) - MANY]
+    return comment(
+        f"! {len(known)} quasi-identifiers are many: little is left when all of them are generalised together. Make "
+        "columns that are not needed identifiers, and columns that no attacker can know insensitive; to look at "
+        f"first: {', '.join(p.name for p in least)}",
+        hanging="  ",
+    )
+
+
+def _require(draft: Draft) -> list[str]:
+    people = "people" if draft.unit else "people (one row each)"
+    lines = [
+        "# What every release must satisfy, or nothing is published. A gate does not steer the search: where it",
+        "# refuses, lower l, coarsen the hierarchies, or take the method that the message names.",
+        "require:",
+        *comment(f"Nobody can be told apart from fewer than {draft.k} {people} by the quasi-identifiers.", 2),
+    ]
+    if draft.preset is None:
+        lines += comment(
+            "11 suits data that anybody can get; 5 is usual for researchers under an agreement.", 2
+        )
+    if draft.people < draft.k:
+        lines += comment(f"! The table has only {draft.people} people: no release can satisfy this.", 2)
+    lines.append(f"  - {flow({'model': 'k-anonymity', 'k': draft.k})}")
+    for profile, facts in zip(draft.profiles, draft.facts, strict=True):
+        if profile.role == "sensitive":
+            lines += _diversity(facts)
+    if not draft.with_role("sensitive"):
+        lines += comment(
+            "No column looks sensitive. To protect one, give it the role sensitive above, and add:", 2
+        )
+        lines += comment(f"- {{model: simple-l-diversity, l: {ELL}, attribute: <its name>, use: gate}}", 2)
+    return lines
+
+
+def _diversity(facts: Facts) -> list[str]:
+    """Simple ℓ-diversity for one attribute, on the values that are rare enough for it to be possible at all."""
+    rare = [v for v, n in zip(facts.values, facts.counts, strict=True) if n * ELL <= facts.rows]
+    common = len(facts.values) - len(rare)
+    rule: dict[str, Any] = {"model": "simple-l-diversity", "l": ELL, "attribute": facts.name}
+    lines = comment(f"In no class may more than one in {ELL} hold the same value of {facts.name}.", 2)
+    if not rare:
+        return comment(
+            f"! No requirement on {facts.name}: all its values are too common for one in {ELL}. Who is known to be "
+            "in the table is known to have one of them.", 2, "  ",
+        )  # fmt: skip
+    if common and (not facts.complete or len(rare) > MOST_LISTED):
+        return comment(
+            f"! No requirement on {facts.name} yet: one value is held by more than one in {ELL} rows. List the values "
+            f"to protect, and add: - {{model: simple-l-diversity, l: {ELL}, attribute: ..., values: [...], use: gate}}",
+            2, "  ",
+        )  # fmt: skip
+    if common:
+        lines += comment(
+            f"Only these values are protected: {'another one is' if common == 1 else f'{common} others are'} "
+            f"held by more than one in {ELL} rows, so that no release could satisfy it.", 2,
+        )  # fmt: skip
+        rule["values"] = rare
+    return [*lines, f"  - {flow({**rule, 'use': 'gate'})}"]
+
+
+def _method(draft: Draft) -> list[str]:
+    method = {
+        "name": "optimal-lattice", "objective": "information-loss", "suppression": SUPPRESSION,
+        "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": 60,
+    }  # fmt: skip
+    return [
+        *comment(
+            "The search looks at class sizes alone, so that its choice says nothing about sensitive values; what it "
+            "finds must then pass the gates. Up to 2 % of the rows, in classes that are too small, are left out."
+        ),
+        f"method: {flow(method, indent=9)}",
+        "recoding: generalise",
+    ]

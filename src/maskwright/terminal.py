@@ -1,0 +1,123 @@
+"""What people see in a terminal: progress while it runs, and results in a few lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from maskwright.core.events import Event
+from maskwright.core.exact import show
+from maskwright.core.release import Release
+
+if TYPE_CHECKING:
+    from maskwright.suggest import Suggestion
+    from maskwright.verify import Verification
+
+
+class Display:
+    """Progress on one line of a terminal; on a file or pipe only with `verbose`, one line per step."""
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.live = sys.stderr.isatty() and not quiet and os.environ.get("TERM") != "dumb"
+        self.verbose = verbose
+        self.quiet = quiet
+        self.step, self.begin, self.last = "", time.monotonic(), 0.0
+
+    def show(self, event: Event) -> None:
+        if event.kind == "step":
+            self.step, self.begin = event.text, time.monotonic()
+            self._line(f"{self.step} …")
+            if self.verbose and not self.live:
+                print(f"{self.step} …", file=sys.stderr)
+        elif event.kind == "progress" and time.monotonic() - self.last > 0.1:
+            self.last = time.monotonic()
+            share = f" {event.share:.0%}" if event.share is not None else ""
+            self._line(f"{self.step} …{share} {event.text} ({self.last - self.begin:.0f} s)")
+        elif event.kind == "note" and not self.quiet:
+            self._line("")
+            print(f"note: {event.text}", file=sys.stderr)
+
+    def _line(self, text: str) -> None:
+        if self.live:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line("")
+
+
+def release_lines(release: Release) -> Iterable[str]:
+    """The verdict, the risk before and after, what was lost, and where everything is."""
+    g = release.grouping
+    yield "MAY BE PUBLISHED: every requirement holds." if release.ok else "MUST NOT BE PUBLISHED."
+    if release.seeded:
+        yield "But it was made with a fixed seed: use it for tests and experiments only."
+    yield ""
+    yield from (f"  {verdict.sentence()}" for verdict in release.verdicts)
+    yield ""
+    yield from risk_lines(release)
+    yield ""
+    total = g.summary.n_rows + g.summary.dropped_missing
+    yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
+    for name in ("information-loss", "granularity"):
+        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    if g.search.get("objective") and "score" in g.search:
+        yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
+    if release.path:
+        yield ""
+        yield f"  release  {release.path / 'public'}{os.sep}   (hand this over as it is)"
+        if (release.path / "private").exists():
+            yield f"  report   {release.path / 'private' / 'report.html'}   (keep this)"
+
+
+def risk_lines(release: Release) -> Iterable[str]:
+    for beliefs in release.beliefs:
+        before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
+        if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+            yield f"  {beliefs.sentence()}"
+            continue
+        yield f"  {'risk: ' + beliefs.attack:30}{'before':>12}{'after':>12}"
+        yield f"  {'people alone in their class':30}{before['unique']:>12,}{after['unique']:>12,}"
+        yield f"  {'smallest class':30}{before['smallest_class']:>12,}{after['smallest_class']:>12,}"
+        yield f"  {'highest chance to be found':30}{before['highest']:>12}{after['highest']:>12}"
+        averages = [_ratio(str(side["average"])) for side in (before, after)]
+        yield f"  {'average chance to be found':30}{averages[0]:>12.4f}{averages[1]:>12.4f}"
+
+
+def _ratio(text: str) -> float:
+    top, _, bottom = text.partition("/")
+    return int(top) / int(bottom or 1)
+
+
+def verification_lines(result: Verification) -> Iterable[str]:
+    yield "VERIFIED: the release is what it promises." if result.ok else "NOT VERIFIED."
+    yield f"  {result.rows:,} rows in {result.classes:,} classes"
+    yield from (f"  {verdict.sentence()}" for verdict in result.verdicts)
+    yield from (f"  problem: {problem}" for problem in result.problems)
+    yield from (f"  note: {note}" for note in result.notes)
+
+
+def suggestion_lines(suggestion: Suggestion, source: str, output: Path) -> Iterable[str]:
+    """What `init` found, as a table, and what to do next."""
+    width = max([6, *(len(p.name) for p in suggestion.profiles)])
+    yield f"{'column':{width}}  {'role':17} {'distinct':>9} {'missing':>8}  reason"
+    for p in suggestion.profiles:
+        yield f"{p.name:{width}}  {p.role:17} {p.distinct:>9,} {p.missing:>8,}  {p.reason}"
+    yield ""
+    yield from suggestion.summary_lines()
+    yield ""
+    yield f"Read and edit {output}, then: maskwright anonymize {source} -p {output} -o release/"
+
+
+__all__ = ["Display", "release_lines", "risk_lines", "show", "suggestion_lines", "verification_lines"]

@@ -1,0 +1,270 @@
+"""Recount a written release and hold it against what was promised. Shares no code with the search.
+
+The classes are counted by the engine from the bytes on disk, by the published text of the quasi-identifiers;
+the models measure those classes. Nothing that the method believed about its result is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskwright.core.classes import Classes, ValueCounts
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.model import Context, Model
+from maskwright.core.settings import build
+from maskwright.core.verdict import Verdict
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading, Recount, SensitiveSpec
+from maskwright.errors import InputError, NotVerified, PolicyError
+from maskwright.models import MODELS
+from maskwright.store import MANIFEST, PRIVATE, PUBLIC
+
+REFERENCE = "reference.json"
+PEOPLE = "people.json"
+
+
+def classes_from(recount: Recount, columns: Sequence[str], sensitive: Sequence[SensitiveSpec]) -> Classes:
+    """The recounted classes in the form that models measure."""
+    n = len(recount.rows)
+    parts = {}
+    for spec in sensitive:
+        code = {value: i + 1 for i, value in enumerate(spec.values)}
+        entries = recount.values[spec.name]
+        unknown = [value for _, value, _ in entries if value is not None and value not in code]
+        if unknown:
+            raise NotVerified(f"column {spec.name!r} holds a value that the input did not have")
+        owner = np.array([c for c, _, _ in entries], dtype=np.int64)
+        codes = np.array([code[v] if v is not None else 0 for _, v, _ in entries], dtype=np.int64)
+        counts = np.array([k for _, _, k in entries], dtype=np.int64)
+        parts[spec.name] = ValueCounts.collect(spec.values, n, owner, codes, counts, spec.ordered)
+    label_codes = np.zeros((len(columns), n), dtype=np.int32)
+    for i in range(len(columns)):
+        texts: dict[str | None, int] = {}
+        label_codes[i] = [texts.setdefault(labels[i], len(texts)) for labels in recount.labels]
+    return Classes(
+        np.array(recount.people, dtype=np.int64), np.array(recount.rows, dtype=np.int64), parts,
+        codes=label_codes, attributes=tuple(columns),
+    )  # fmt: skip
+
+
+def measure(classes: Classes, models: Sequence[Model], context: Context) -> tuple[Verdict, ...]:
+    """What every model says about the recounted classes."""
+    if classes.n == 0:
+        raise NotVerified("the written table has no rows")
+    return tuple(model.check(classes, context) for model in models)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome for a release that was written earlier."""
+
+    path: Path
+    verdicts: tuple[Verdict, ...]
+    problems: tuple[str, ...]
+    rows: int
+    classes: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems and all(v.ok for v in self.verdicts)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "path": str(self.path),
+            "rows": self.rows,
+            "classes": self.classes,
+            "verdicts": [v.as_dict() for v in self.verdicts],
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+        }
+
+
+def verify(folder: str | Path, recount_only: bool = False) -> Verification:
+    """Check a release folder: its files against the manifest, and its table against the promises.
+
+    With `recount_only` the hashes are not compared, so that a release rewritten in another order or container
+    can be checked for what it promises.
+    """
+    path = Path(folder)
+    manifest = _read_json(path / PUBLIC / MANIFEST)
+    problems = [] if recount_only else _compare_files(path, manifest)
+    try:
+        table = manifest["tables"][0]
+        data = path / PUBLIC / str(table["file"])
+        qi, sensitive = list(table["quasi_identifiers"]), list(table["sensitive"])
+        promised = list(manifest["promised"])
+        models = [
+            build(MODELS, "model", p["model"], _parameters(p), "promised")  # what the release claims
+            for p in promised
+        ]
+        expected_rows = int(table["rows"])
+        columns = list(table["columns"])
+    except (KeyError, TypeError, IndexError, ValueError):
+        raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
+    if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
+        raise NotVerified(f"the table {str(table['file'])!r} that the manifest names is missing")
+    engine = open_engine()
+    try:
+        opened = engine.open(data, Reading(format=table.get("format")))
+        found = [c.name for c in opened.columns]
+        if sorted(found) != sorted(columns):
+            problems.append(f"the table's columns are {found}, the manifest says {columns}")
+        recount = engine.recount(opened, qi, sensitive)
+    finally:
+        engine.close()
+    notes: list[str] = []
+    recount, unit_problems = _count_people(path, manifest, qi, recount, notes)
+    problems += unit_problems
+    if sum(recount.rows) != expected_rows:
+        problems.append(f"the table has {sum(recount.rows)} rows, the manifest says {expected_rows}")
+    specs, context = _reference(path, sensitive, recount, notes)
+    verdicts = measure(classes_from(recount, qi, specs), models, context)
+    return Verification(path, verdicts, tuple(problems), sum(recount.rows), len(recount.rows), tuple(notes))
+
+
+def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(promise["parameters"])
+    if promise.get("attribute"):
+        values["attribute"] = promise["attribute"]
+    return values
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as problem:
+        raise InputError(f"{str(path)!r} cannot be read ({problem.strerror}); is this a release?") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{str(path)!r} is not valid JSON; the release was changed") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{str(path)!r} is not a manifest of ours")
+    return value
+
+
+def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Files that are missing, changed or extra, in public/ and (where it is kept) private/."""
+    problems = []
+    listed = [(PUBLIC, manifest)]
+    if (path / PRIVATE / MANIFEST).is_file():
+        private = _read_json(path / PRIVATE / MANIFEST)
+        listed.append((PRIVATE, private))
+        if private.get("public_manifest") != sha256(path / PUBLIC / MANIFEST):
+            problems.append(f"{PUBLIC}/{MANIFEST} is not the one that was written")
+    for part, record in listed:
+        files = record.get("files")
+        if not isinstance(files, dict):
+            raise InputError(f"{str(path / part / MANIFEST)!r} is not a manifest of ours")
+        present = {p.relative_to(path / part).as_posix() for p in (path / part).rglob("*") if p.is_file()}
+        present.discard(MANIFEST)
+        problems += [f"{part}/{name} is missing" for name in sorted(set(files) - present)]
+        problems += [f"{part}/{name} is not in the manifest" for name in sorted(present - set(files))]
+        problems += [
+            f"{part}/{name} was changed" for name in sorted(set(files) & present)
+            if sha256(path / part / name) != files[name]
+        ]  # fmt: skip
+    return problems
+
+
+def _count_people(
+    path: Path, manifest: Mapping[str, Any], qi: Sequence[str], recount: Recount, notes: list[str]
+) -> tuple[Recount, list[str]]:
+    """Rows of several per person cannot be counted from the public table: the private record says who is who."""
+    if not manifest.get("unit"):
+        return recount, []
+    file = path / PRIVATE / PEOPLE
+    if not file.is_file():
+        raise NotVerified(
+            "this release has several rows per person, and people cannot be counted without private/people.json"
+        )
+    stored = _read_json(file)
+    recorded = {tuple(labels): i for i, labels in enumerate(stored["labels"])}
+    order = [recorded.get(tuple(labels)) for labels in recount.labels]
+    known = [i for i in order if i is not None]
+    same = (
+        len(known) == len(recorded) == len(recount.labels)
+        and [stored["rows"][i] for i in known] == recount.rows
+    )
+    if not same:
+        return recount, ["the classes of the table are not those that were counted in people"]
+    notes.append("people per class are those counted when the release was made (private/people.json)")
+    position = {old: new for new, old in enumerate(known)}
+    values = {
+        name: [(position[c], value, count) for c, value, count in entries]
+        for name, entries in stored["values"].items()
+    }
+    return Recount(recount.labels, recount.rows, [stored["people"][i] for i in known], values), []
+
+
+def _reference(
+    path: Path, sensitive: Sequence[str], recount: Recount, notes: list[str]
+) -> tuple[list[SensitiveSpec], Context]:
+    """The input's distributions, kept in private/; without them those of the release itself."""
+    file = path / PRIVATE / REFERENCE
+    if file.is_file():
+        stored = _read_json(file)
+        return reference_from(stored)
+    if sensitive:
+        notes.append("private/ was not kept: distributions are compared with that of the release itself")
+    specs, reference = [], {}
+    for name in sensitive:
+        totals: dict[str, int] = {}
+        missing = 0
+        for _, value, count in recount.values[name]:
+            if value is None:
+                missing += count
+            else:
+                totals[value] = totals.get(value, 0) + count
+        values = tuple(sorted(totals))
+        specs.append(SensitiveSpec(name, values))
+        reference[name] = np.array([missing, *(totals[v] for v in values)], dtype=np.int64)
+    return specs, Context(
+        reference=reference,
+        n_people=sum(recount.people),
+        published=True,
+        domains={s.name: s.values for s in specs},
+    )
+
+
+def reference_from(stored: Mapping[str, Any]) -> tuple[list[SensitiveSpec], Context]:
+    """What `reference_to` wrote."""
+    try:
+        specs = [SensitiveSpec(s["name"], tuple(s["values"]), s["ordered"]) for s in stored["sensitive"]]
+        reference = {s["name"]: np.array(s["counts"], dtype=np.int64) for s in stored["sensitive"]}
+        hierarchies = {h["attribute"]: Hierarchy.from_dict(h) for h in stored["hierarchies"]}
+        domains = {s.name: s.values for s in specs}
+        return specs, Context(reference, int(stored["people"]), hierarchies, domains=domains)
+    except (KeyError, TypeError, ValueError, PolicyError):
+        raise InputError(f"private/{REFERENCE} is not what was written") from None
+
+
+def reference_to(
+    specs: Sequence[SensitiveSpec], context: Context, hierarchies: Mapping[str, Hierarchy]
+) -> dict[str, Any]:
+    """The reference distributions as JSON, so that a release can be verified later."""
+    return {
+        "people": context.n_people,
+        "sensitive": [
+            {
+                "name": s.name,
+                "values": list(s.values),
+                "ordered": s.ordered,
+                "counts": context.reference[s.name].tolist(),
+            }
+            for s in specs
+        ],
+        "hierarchies": [hierarchies[s.name].to_dict() for s in specs if s.name in hierarchies],
+    }

@@ -1,0 +1,74 @@
+"""A small engine in memory, which counts as the interface says, so that guesses are tested without a database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from maskwright.engines.base import ColumnInfo, Domain, Kind, Recount
+from maskwright.suggest import Suggestion, suggest
+
+
+@dataclass
+class FakeTable:
+    columns: tuple[ColumnInfo, ...]
+    data: dict[str, list[str | None]]
+    caller: str = "path"
+    format: str = "csv"
+
+
+@dataclass
+class FakeEngine:
+    """Only what `suggest` may call; `calls` says what it did call."""
+
+    name: str = "fake"
+    calls: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def count(self, table: FakeTable) -> int:
+        self.calls.append(("count", ()))
+        return len(next(iter(table.data.values()), []))
+
+    def domain(self, table: FakeTable, column: str, limit: int | None = None) -> Domain:
+        self.calls.append(("domain", (column,)))
+        found = Counter(table.data[column])
+        missing = found.pop(None, 0)
+        kept = sorted(v for v, _ in found.most_common(limit))
+        return Domain(tuple(kept), tuple(found[v] for v in kept), missing, False)
+
+    def uniqueness(self, table: FakeTable, columns: Sequence[str]) -> tuple[int, int]:
+        self.calls.append(("uniqueness", tuple(columns)))
+        found = Counter(zip(*(table.data[c] for c in columns), strict=True))
+        return len(found), sum(n == 1 for n in found.values())
+
+    def recount(
+        self, table: FakeTable, columns: Sequence[str], sensitive: Any = (), unit: Any = None
+    ) -> Recount:
+        self.calls.append(("recount", tuple(columns)))
+        found = Counter(zip(*(table.data[c] for c in columns), strict=True))
+        return Recount(list(found), list(found.values()), list(found.values()))
+
+
+def fake_table(data: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind] | None = None) -> FakeTable:
+    columns = tuple(ColumnInfo(name, (kinds or {}).get(name, "text"), "") for name in data)
+    return FakeTable(columns, {k: [None if v is None else str(v) for v in vs] for k, vs in data.items()})
+
+
+class Suggest:
+    """Suggest a policy for columns given as lists."""
+
+    def __init__(self) -> None:
+        self.engine = FakeEngine()
+
+    def __call__(
+        self, data: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind] | None = None, **options: Any
+    ) -> Suggestion:
+        return suggest(self.engine, fake_table(data, kinds), **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def suggested() -> Suggest:
+    return Suggest()

@@ -1,0 +1,158 @@
+"""Suggested hierarchies fit every value, have nice widths, and lump sparse ends together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwright.engines.base import Kind
+from maskwright.suggest.hierarchies import SPARSE, build, coarsening, intervals, nice, plain, without_exact
+
+from .test_suggest_roles import facts
+
+
+def spec(name: str, topic: str | None, values: Sequence[Any], kind: Kind = "text", k: int = 5) -> Any:
+    return coarsening(facts(name, values, kind), topic, k).hierarchy
+
+
+def test_ages_get_the_usual_widths() -> None:
+    assert spec("age", "age", [20 + i % 60 for i in range(600)]) == {"intervals": ["5", "10", "20"]}
+
+
+def test_sparse_ends_are_lumped_together() -> None:
+    ages = [20 + i % 60 for i in range(600)] + [5, 92, 97, 101]
+    assert spec("age", "age", ages) == {"intervals": ["5", "10", "20"], "below": "25", "above": "75"}
+
+
+def test_an_end_with_enough_rows_is_left_alone() -> None:
+    assert "above" not in spec("age", "age", [20 + i % 60 for i in range(600)] + [92] * 9)
+
+
+@pytest.mark.parametrize(
+    ("values", "widths"),
+    [
+        ([i % 101 for i in range(1010)], ["10", "20", "40"]),
+        ([i % 12 for i in range(240)], ["2", "4"]),
+        ([(i % 41) / 10 for i in range(820)], ["0.5", "1", "2"]),
+        ([(i % 100) * 1000 for i in range(2000)], ["10000", "20000", "40000"]),
+        ([-(i % 101) for i in range(1010)], ["10", "20", "40"]),
+    ],
+)
+def test_widths_follow_the_range(values: list[float], widths: list[str]) -> None:
+    assert spec("height", "body", values)["intervals"] == widths
+
+
+def test_few_unknown_numbers_may_be_codes() -> None:
+    assert spec("x", None, [1, 2, 3, 4] * 20) == "suppress"
+    many = coarsening(facts("x", [i % 40 for i in range(400)]), None, 5)
+    assert "intervals" in many.hierarchy
+    assert "codes" in many.notes[0]
+
+
+def test_one_number_has_no_intervals() -> None:
+    assert spec("age", "age", [40] * 50) == "suppress"
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [("{d:02}.{m:02}.1970", "%d.%m.%Y"), ("{d}/{m}/1970", "%d/%m/%Y"), ("{m}/{d}/1970", "%m/%d/%Y"),
+     ("1970/{m:02}/{d:02}", "%Y/%m/%d"), ("{d:02}-{m:02}-1970 08:30", "%d-%m-%Y %H:%M")],
+)  # fmt: skip
+def test_the_format_of_dates_is_found(written: str, form: str) -> None:
+    values = [written.format(d=d, m=m) for d in range(1, 29) for m in range(1, 13)]
+    found = coarsening(facts("x", values), "date", 5)
+    assert found.hierarchy == {"dates": ["week", "month", "quarter", "year"], "format": form}
+    assert found.notes == ()
+
+
+def test_iso_dates_need_no_format() -> None:
+    values = [f"1970-01-{d:02}" for d in range(1, 29)]
+    assert spec("dob", "birth-date", values) == {"dates": ["month", "quarter", "year", "decade"]}
+
+
+def test_days_that_may_be_months_are_pointed_out() -> None:
+    found = coarsening(facts("x", [f"0{d}/0{m}/1970" for d in range(1, 9) for m in range(1, 9)]), "date", 5)
+    assert "day or month" in found.notes[0]
+
+
+def test_a_value_that_does_not_fit_leaves_suppression() -> None:
+    values = [f"{d:02}.01.1970" for d in range(1, 29)] + ["spring 1970"]
+    found = coarsening(facts("x", values), "date", 5)
+    assert found.hierarchy == "suppress"
+    assert "do not fit" in found.notes[0]
+    assert "spring" not in str(found.notes)
+
+
+def test_postcodes_are_masked_from_the_right() -> None:
+    assert spec("zip", "postcode", [10000 + i % 50 for i in range(500)]) == {"mask": "right"}
+    assert spec("pc", "postcode", [f"M{i % 9} 1A{c}" for i in range(30) for c in "ABC"])["by"] == [
+        "2",
+        "3",
+        "5",
+    ]
+
+
+def test_lost_zeros_are_pointed_out() -> None:
+    found = coarsening(facts("zip", [501, 1001, 90210] * 9, "integer"), "postcode", 5)
+    assert "leading zeros" in found.notes[0]
+
+
+def test_bands_are_merged_with_their_neighbours() -> None:
+    bands = ["0-9", "10-19", "20-29", "30-39", "40-49", "50+"]
+    assert spec("age", "age", bands * 9) == {
+        "groups": [{"0-19": ["0-9", "10-19"], "20-39": ["20-29", "30-39"], "40+": ["40-49", "50+"]}]
+    }
+    finer = [f"{a}-{a + 4}" for a in range(0, 80, 5)]
+    assert [len(level) for level in spec("age", "age", finer * 9)["groups"]] == [8, 4]
+    assert spec("age", "age", ["<18", "18-39", "40-64", ">64"] * 9)["groups"][0] == {
+        "<18 … 18-39": ["<18", "18-39"],
+        "40-64 … >64": ["40-64", ">64"],
+    }
+    assert spec("age", "age", [*bands, "old"] * 9) == "suppress"
+
+
+def test_without_exact_leaves_every_level_but_the_first() -> None:
+    seen = facts("age", [20 + i % 60 for i in range(600)])
+    found = without_exact(seen, coarsening(seen, "age", 5))
+    hierarchy = build(seen, found.hierarchy)
+    assert found.levels is not None
+    assert [hierarchy.level_of(level) for level in found.levels] == [1, 2, 3, 4]
+    assert hierarchy.top == 4
+
+
+def test_nice_numbers() -> None:
+    asked = ["0.03", "0.7", "1", "1.1", "3", "7", "11", "60", "4000"]
+    assert [plain(nice(Decimal(x))) for x in asked] == ["0.05", "1", "1", "2", "5", "10", "20", "100", "5000"]
+
+
+@given(
+    st.lists(st.integers(-500, 500) | st.decimals(-500, 500, places=2), min_size=1, max_size=80),
+    st.sampled_from(["age", "birth-year", "body", None]),
+    st.integers(2, 12),
+)
+def test_intervals_always_fit_and_their_ends_hold_enough(
+    numbers: list[int | Decimal], topic: str | None, k: int
+) -> None:
+    seen = facts("x", [plain(Decimal(n)) for n in numbers])
+    assert seen.numbers is not None
+    found = intervals(seen.numbers, seen.counts, topic, k)
+    if found is None:
+        return
+    hierarchy = build(seen, found)
+    enough = max(k, len(numbers) // SPARSE)
+    as_numbers = Counter(Decimal(n) for n in numbers)
+    if "below" in found:
+        assert sum(c for n, c in as_numbers.items() if n < Decimal(found["below"])) >= enough
+    if "above" in found:
+        assert sum(c for n, c in as_numbers.items() if n >= Decimal(found["above"])) >= enough
+    assert hierarchy.values == tuple(sorted(seen.values, key=Decimal))
+    widths = [Decimal(w) for w in found["intervals"]]
+    assert widths == sorted(widths)
+    assert all(b % a == 0 for a, b in pairwise(widths))
