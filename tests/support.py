@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maskwright
-from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.classes import Classes, ValueCounts
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model
 from maskwright.core.rules import (
-    Closeness, DistinctAtLeast, EntropyAtLeast, Recursive, Rule, ShareAtMost, SizeAtLeast,
-)  # fmt: skip
+    Closeness,
+    DistinctAtLeast,
+    EntropyAtLeast,
+    Recursive,
+    Rule,
+    ShareAtMost,
+    SizeAtLeast,
+)
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Verdict
 
@@ -38,8 +44,9 @@ def hierarchy_from_csv(attribute: str, path: Path) -> Hierarchy:
 
 def summarise(
     attributes: Sequence[Hierarchy],
-    columns: Sequence[Sequence[str]],
-    sensitive: dict[str, Sequence[str]] | None = None,
+    columns: Sequence[Sequence[str | None]],
+    sensitive: Mapping[str, Sequence[str | None]] | None = None,
+    domains: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Summary:
     """The frequency set of a table given by columns (`columns` in the order of `attributes`)."""
     coded = []
@@ -51,17 +58,20 @@ def summarise(
     inverse = inverse.reshape(-1).astype(np.int64)
     counts = {}
     for name, values in (sensitive or {}).items():
-        domain = tuple(sorted({v for v in values if v is not None}))
+        domain = (domains or {}).get(name) or tuple(sorted({v for v in values if v is not None}))
         code = {value: i + 1 for i, value in enumerate(domain)}
         codes = np.array([code[v] if v is not None else 0 for v in values], dtype=np.int64)
-        counts[name] = ValueCounts.collect(domain, len(rows), inverse, codes, np.ones(len(codes), dtype=np.int64))
+        counts[name] = ValueCounts.collect(
+            domain, len(rows), inverse, codes, np.ones(len(codes), dtype=np.int64)
+        )
     rows = rows.astype(np.int64)
     return Summary(tuple(attributes), np.ascontiguousarray(tuples), rows, rows, counts)
 
 
 def context_of(summary: Summary) -> Context:
     reference = {name: vc.totals for name, vc in summary.sensitive.items()}
-    return Context(reference=reference, n_people=summary.n_people)
+    domains = {name: vc.values for name, vc in summary.sensitive.items()}
+    return Context(reference=reference, n_people=summary.n_people, domains=domains)
 
 
 def task_of(summary: Summary, models: Sequence[Model], **more: Any) -> Task:
@@ -79,7 +89,8 @@ def adult(sensitive: str | None = None) -> Summary:
     names = [name for name in order if name != sensitive]
     attributes = [hierarchy_from_csv(name, ADULT / "hierarchies" / f"{name}.csv") for name in names]
     extra = {sensitive: columns[sensitive]} if sensitive else {}
-    return summarise(attributes, [columns[name] for name in names], extra)
+    domains = {name: hierarchy_from_csv(name, ADULT / "hierarchies" / f"{name}.csv").values for name in extra}
+    return summarise(attributes, [columns[name] for name in names], extra, domains)
 
 
 @cache
@@ -209,5 +220,3 @@ class Odd(Model):
     def check(self, classes: Classes, context: Context) -> Verdict:
         ok = self.passing(classes, context)
         return self.verdict(ok, classes.sizes, int(ok.argmin()) if len(ok) else None, "odd", "people")
-
-

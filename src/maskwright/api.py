@@ -62,9 +62,10 @@ def suggest_policy(source: Any, preset: str | None = None, reading: Reading | No
     from maskwright.suggest import suggest
 
     engine = open_engine()
+    reading = reading or Reading()
     try:
         name = Path(source).name if isinstance(source, (str, Path)) else "the table"
-        return suggest(engine, engine.open(source, reading or Reading()), preset=preset, name=name)
+        return suggest(engine, engine.open(source, reading), preset=preset, name=name, reading=reading)
     finally:
         engine.close()
 

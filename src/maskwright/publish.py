@@ -23,24 +23,26 @@ from maskwright import store
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary
 from maskwright.core.beliefs import Beliefs
+from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.persist import save_grouping
 from maskwright.core.plan import Plan
 from maskwright.core.policy import Policy
+from maskwright.core.population import furnished
 from maskwright.core.release import Part, Release, level_names
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
-from maskwright.engines.base import Engine, Format, Reading, Recount, Table
+from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyNotMet
 from maskwright.metrics import METRICS
 from maskwright.recode import generalise
 from maskwright.report import write_data_card, write_report
 from maskwright.resolve import Resolved, reading, resolve
-from maskwright.verify import PEOPLE, REFERENCE, classes_from, measure, reference_to, sha256
+from maskwright.verify import CLASSES, REFERENCE, classes_from, measure, reference_to, sha256
 from maskwright.version import __version__
 
 KeepPrivate = Literal["all", "report", "none"]
@@ -143,15 +145,20 @@ class _Run:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
             if summary.n_rows == 0:
                 raise InputError("no row is left: every row has a missing value and the policy drops those")
+            census = None
+            if resolved.census is not None:
+                census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
         context = _context(summary, resolved)
         with self.step("searching"):
             grouping = resolved.method.group(
                 Task(
                     summary, [m for m in resolved.models if m.use == "search"], context, self.rng,
-                    resolved.weights, resolved.levels, self.progress,
+                    resolved.weights, resolved.levels, self.progress, census,
                 )
             )  # fmt: skip
-        _gate(grouping, resolved.models, context)
+        needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
+        classes = furnished(grouping, needs, census)
+        _gate(classes, resolved.models, context)
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"
             self.progress.note(f"rows suppressed ({what}): {grouping.suppressed_rows} of {summary.n_rows}")
@@ -161,7 +168,7 @@ class _Run:
             )
             plan = generalise.plan(grouping, resolved.published, drop, self.order_key)
             table = engine.recode(source, plan)
-        return _Made(resolved, source, stamp, grouping, context, plan, table, fingerprint)
+        return _Made(resolved, source, stamp, grouping, classes, needs, context, plan, table, fingerprint)
 
     def recount(self, made: _Made, table: Table) -> tuple[Verdict, ...]:
         """Measure a table as it is, and refuse it unless it is exactly what was planned and what was asked."""
@@ -171,6 +178,7 @@ class _Run:
         if policy.unit:
             found = self.people(made)
         classes = classes_from(found, policy.quasi_identifiers, made.resolved.spec.sensitive)
+        classes = made.furnish(classes, found)
         verdicts = measure(classes, made.resolved.models, made.context)
         for verdict in verdicts:
             if not verdict.ok:
@@ -183,6 +191,20 @@ class _Run:
         plan = replace(made.plan, columns=(*made.plan.columns, unit))
         with_unit = self.engine.recode(made.source, plan)
         return self.engine.recount(with_unit, policy.quasi_identifiers, policy.sensitive, unit)
+
+    def recorded_classes(self, made: _Made) -> dict[str, Any]:
+        """What nobody can count in the public table, for a later `verify`."""
+        found = self.people(made) if self.job.policy.unit else self.engine.recount(
+            made.table, self.job.policy.quasi_identifiers
+        )  # fmt: skip
+        classes = made.furnish(Classes(np.array(found.people), np.array(found.rows)), found)
+        record: dict[str, Any] = {"labels": found.labels, "rows": found.rows, "people": found.people}
+        record["values"] = found.values
+        if classes.population is not None:
+            record["population"] = classes.population.tolist()
+        if classes.originals is not None:
+            record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
+        return record
 
     def attack(self, grouping: Grouping) -> tuple[Beliefs, ...]:
         return tuple(ATTACKS[name]().run(grouping, Adversary()) for name in self.job.attacks)
@@ -253,9 +275,8 @@ class _Run:
         write_report(private / "report.html", release, self.examples(made, file, kind), dictionary)
         reference = reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies)
         _json(private / REFERENCE, reference)
-        if policy.unit:
-            found = self.people(made)
-            _json(private / PEOPLE, found.__dict__)
+        if policy.unit or made.needs:
+            _json(private / CLASSES, self.recorded_classes(made))
         if keep_private == "all":
             save_grouping(made.grouping, private)
         record = release.as_dict() | {
@@ -294,10 +315,28 @@ class _Made:
     source: Table
     stamp: _Stamp
     grouping: Grouping
+    classes: Classes  # of the grouping, with what the models need to know of them
+    needs: frozenset[Need]
     context: Context
     plan: Plan
     table: Table
     fingerprint: str
+
+    def furnish(self, classes: Classes, found: Recount) -> Classes:
+        """Add to recounted classes what the models need to know of them and no table shows."""
+        if not self.needs & {"population", "originals"}:
+            return classes
+        group = {labels_of(self.grouping, g): g for g in range(self.grouping.classes.n)}
+        order = np.array([group[labels] for labels in found.labels])
+        planned, changes = self.classes, dict[str, Any]()
+        if planned.population is not None:
+            changes["population"] = planned.population[order]
+        if planned.originals is not None:
+            place = np.empty(len(order), dtype=np.int64)
+            place[order] = np.arange(len(order))
+            class_of = np.repeat(place, np.diff(planned.originals.start))
+            changes["originals"] = Originals.of(class_of, planned.originals.sizes, len(order))
+        return replace(classes, **changes)
 
 
 @dataclass(frozen=True)
@@ -322,13 +361,13 @@ class _Stamp:
             raise InputError("the input changed while it was being read; nothing was published, run it again")
 
 
-def _gate(grouping: Grouping, models: Sequence[Model], context: Context) -> None:
+def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
     """Refuse before anything is written when a requirement does not hold for the grouping."""
     for model in models:
-        verdict = model.check(grouping.classes, context)
+        verdict = model.check(classes, context)
         if verdict.ok:
             continue
-        near = model.nearest(grouping.classes, context)
+        near = model.nearest(classes, context)
         remedy = f"; this release would satisfy {near}" if near else ""
         if model.use == "gate":
             remedy += (
@@ -338,11 +377,15 @@ def _gate(grouping: Grouping, models: Sequence[Model], context: Context) -> None
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 
 
+def labels_of(grouping: Grouping, group: int) -> tuple[str | None, ...]:
+    return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
+
+
 def _compare(found: Recount, grouping: Grouping) -> None:
     """The table on disk must hold exactly the classes that were planned, row for row."""
     planned: dict[tuple[str | None, ...], int] = {}
     for g in range(grouping.classes.n):
-        labels = tuple(x.texts[x.of_group[g]] for x in grouping.labels)
+        labels = labels_of(grouping, g)
         planned[labels] = planned.get(labels, 0) + int(grouping.classes.rows[g])
     written = dict(zip(found.labels, found.rows, strict=True))
     if planned != written:

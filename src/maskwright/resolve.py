@@ -35,6 +35,10 @@ def models_of(policy: Policy) -> list[Model]:
             raise PolicyError(
                 f"{where}: {model.name} needs a column with the role sensitive, and there is none"
             )
+        if policy.unit and "labels" in model.needs():
+            raise PolicyError(
+                f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
+            )
         result.extend(_per_attribute(model, policy, where))
     return result
 
@@ -68,6 +72,7 @@ class Resolved:
 
     policy: Policy
     models: Sequence[Model]
+    census: Table | None  # the population, opened
     method: Method
     spec: SummarySpec
     hierarchies: dict[str, Hierarchy]  # of quasi-identifiers, and of sensitive columns that have one
@@ -92,16 +97,17 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
     """Check the table against the policy and build what the policy describes."""
     models, method = models_of(policy), method_of(policy)
     _check_columns(policy, table)
+    census = _census(policy, engine, models)
     hierarchies: dict[str, Hierarchy] = {}
     sensitive: list[SensitiveSpec] = []
     for name in policy.quasi_identifiers:
         progress.check()
-        hierarchies[name] = _hierarchy(policy, engine, table, name)
+        hierarchies[name] = _hierarchy(policy, engine, [table, *([census] if census else [])], name)
     for name in policy.sensitive:
         progress.check()
         column = policy.columns[name]
         if column.hierarchy is not None or column.order is not None:
-            hierarchies[name] = _hierarchy(policy, engine, table, name)
+            hierarchies[name] = _hierarchy(policy, engine, [table], name)
             sensitive.append(SensitiveSpec(name, hierarchies[name].values, hierarchies[name].ordered))
         else:
             domain = engine.domain(table, name)
@@ -123,7 +129,23 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
     ]
     dropped = [c.name for c in table.columns if c.name not in published]
     _tell_dropped(policy, dropped, progress)
-    return Resolved(policy, models, method, spec, hierarchies, published, dropped)
+    return Resolved(policy, models, census, method, spec, hierarchies, published, dropped)
+
+
+def _census(policy: Policy, engine: Engine, models: Sequence[Model]) -> Table | None:
+    """The population table, opened; refused where a model asks for one and there is none, or it lacks a column."""
+    asking = [model.name for model in models if "population" in model.needs()]
+    if policy.population is None:
+        if asking:
+            raise PolicyError(f"{asking[0]} needs a population table; name it: population: {{file: ...}}")
+        return None
+    path = policy.folder / policy.population.file
+    census = engine.open(path, Reading(missing=policy.missing.tokens))
+    names = [c.name for c in census.columns]
+    for name in policy.quasi_identifiers:
+        if name not in names:
+            raise InputError(f"the population table has no column {name!r}; {nearest(name, names)}")
+    return census
 
 
 def _check_columns(policy: Policy, table: Table) -> None:
@@ -135,11 +157,12 @@ def _check_columns(policy: Policy, table: Table) -> None:
             )
 
 
-def _hierarchy(policy: Policy, engine: Engine, table: Table, name: str) -> Hierarchy:
+def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
     column = policy.columns[name]
-    domain = engine.domain(table, name)
+    domains = [engine.domain(table, name).values for table in tables]
+    values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
     builder = column.hierarchy or Suppress()
-    return builder.build(name, domain.values, policy.folder, policy.missing.tokens, column.order)
+    return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
 
 
 def _refuse_near_unique(policy: Policy, engine: Engine, table: Table, name: str) -> None:

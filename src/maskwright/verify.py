@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Classes, ValueCounts
+from maskwright.core.classes import Classes, Originals, ValueCounts
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.settings import build
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
@@ -27,7 +27,7 @@ from maskwright.models import MODELS
 from maskwright.store import MANIFEST, PRIVATE, PUBLIC
 
 REFERENCE = "reference.json"
-PEOPLE = "people.json"
+CLASSES = "classes.json"
 
 
 def classes_from(recount: Recount, columns: Sequence[str], sensitive: Sequence[SensitiveSpec]) -> Classes:
@@ -127,12 +127,15 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     finally:
         engine.close()
     notes: list[str] = []
-    recount, unit_problems = _count_people(path, manifest, qi, recount, notes)
-    problems += unit_problems
+    needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
+    recorded: dict[str, Any] = {}
+    if manifest.get("unit") or needs:
+        recount, recorded, more = _recorded(path, bool(manifest.get("unit")), recount, notes)
+        problems += more
     if sum(recount.rows) != expected_rows:
         problems.append(f"the table has {sum(recount.rows)} rows, the manifest says {expected_rows}")
     specs, context = _reference(path, sensitive, recount, notes)
-    verdicts = measure(classes_from(recount, qi, specs), models, context)
+    verdicts = measure(replace(classes_from(recount, qi, specs), **recorded), models, context)
     return Verification(path, verdicts, tuple(problems), sum(recount.rows), len(recount.rows), tuple(notes))
 
 
@@ -179,34 +182,41 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _count_people(
-    path: Path, manifest: Mapping[str, Any], qi: Sequence[str], recount: Recount, notes: list[str]
-) -> tuple[Recount, list[str]]:
-    """Rows of several per person cannot be counted from the public table: the private record says who is who."""
-    if not manifest.get("unit"):
-        return recount, []
-    file = path / PRIVATE / PEOPLE
+def _recorded(
+    path: Path, unit: bool, recount: Recount, notes: list[str]
+) -> tuple[Recount, dict[str, Any], list[str]]:
+    """What nobody can count in the public table (people, population): as it was when the release was made."""
+    file = path / PRIVATE / CLASSES
     if not file.is_file():
-        raise NotVerified(
-            "this release has several rows per person, and people cannot be counted without private/people.json"
-        )
+        what = "several rows per person" if unit else "requirements about more than its own rows"
+        raise NotVerified(f"this release has {what}, which cannot be recounted without private/{CLASSES}")
     stored = _read_json(file)
-    recorded = {tuple(labels): i for i, labels in enumerate(stored["labels"])}
-    order = [recorded.get(tuple(labels)) for labels in recount.labels]
-    known = [i for i in order if i is not None]
-    same = (
-        len(known) == len(recorded) == len(recount.labels)
-        and [stored["rows"][i] for i in known] == recount.rows
-    )
-    if not same:
-        return recount, ["the classes of the table are not those that were counted in people"]
-    notes.append("people per class are those counted when the release was made (private/people.json)")
-    position = {old: new for new, old in enumerate(known)}
-    values = {
-        name: [(position[c], value, count) for c, value, count in entries]
-        for name, entries in stored["values"].items()
-    }
-    return Recount(recount.labels, recount.rows, [stored["people"][i] for i in known], values), []
+    try:
+        place = {tuple(labels): i for i, labels in enumerate(stored["labels"])}
+        order = [place.get(labels, -1) for labels in recount.labels]
+        same = len(place) == len(order) and all(
+            i >= 0 and stored["rows"][i] == rows for i, rows in zip(order, recount.rows, strict=True)
+        )
+        if not same:
+            return recount, {}, [f"the classes of the table are not those of private/{CLASSES}"]
+        notes.append(f"what the public table does not show is taken from private/{CLASSES}")
+        new = {old: i for i, old in enumerate(order)}
+        if unit:
+            values = {
+                name: [(new[c], value, count) for c, value, count in entries]
+                for name, entries in stored["values"].items()
+            }
+            recount = Recount(recount.labels, recount.rows, [stored["people"][i] for i in order], values)
+        extra: dict[str, Any] = {}
+        if "population" in stored:
+            extra["population"] = np.array([stored["population"][i] for i in order], dtype=np.int64)
+        if "originals" in stored:
+            start, sizes = stored["originals"]
+            class_of = np.repeat([new[i] for i in range(len(order))], np.diff(start))
+            extra["originals"] = Originals.of(class_of, np.array(sizes, dtype=np.int64), len(order))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise InputError(f"private/{CLASSES} is not what was written") from None
+    return recount, extra, []
 
 
 def _reference(

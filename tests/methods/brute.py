@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import Closeness, DistinctAtLeast, EntropyAtLeast, Recursive, ShareAtMost, SizeAtLeast
+from maskwright.core.rules import (
+    Closeness,
+    DistinctAtLeast,
+    EntropyAtLeast,
+    Recursive,
+    ShareAtMost,
+    SizeAtLeast,
+)
 from tests.support import equal_sets, ordered_sets, passes
 
 OBJECTIVES = ("information-loss", "arx-loss", "arx-loss-mean", "precision", "non-uniform-entropy", "discernibility",
@@ -64,14 +71,20 @@ def _hierarchy(rng: np.random.Generator, name: str) -> Hierarchy:
     values = [f"v{i}" for i in range(n)]
     if rng.random() < 0.3:  # any partitions: a DAG
         partitions = [rng.integers(0, 3, n) for _ in range(int(rng.integers(0, 4)))]
-        return Hierarchy.of(name, values, [(f"p{i}", [str(b) for b in p]) for i, p in enumerate(partitions)],
-                            chain=False)  # fmt: skip
+        return Hierarchy.of(
+            name, values, [(f"p{i}", _labels(p)) for i, p in enumerate(partitions)], chain=False
+        )
     blocks, levels = np.arange(n), []
     for i in range(int(rng.integers(0, 4))):
         joined = rng.integers(0, n, n)
         blocks = joined[blocks]
-        levels.append((f"c{i}", [str(b) for b in blocks]))
+        levels.append((f"c{i}", _labels(blocks)))
     return Hierarchy.of(name, values, levels)
+
+
+def _labels(blocks: Any) -> list[str]:
+    """Each block named after its first value, so that equal partitions have equal labels."""
+    return [f"v{blocks.tolist().index(b)}" for b in blocks.tolist()]
 
 
 def _column(rng: np.random.Generator, values: Any, n: int) -> list[str | None]:
@@ -96,8 +109,7 @@ def _rules(rng: np.random.Generator, disease: list[str | None]) -> tuple[Any, ..
         Closeness("disease", Fraction(int(rng.integers(0, 5)), 10), reference,
                   equal_sets(len(domain)) if rng.random() < 0.5 else ordered_sets(len(domain)), missing),
     ]  # fmt: skip
-    for i in rng.choice(len(kinds), int(rng.integers(0, 3)), replace=False):
-        rules.append(kinds[int(i)])
+    rules.extend(kinds[int(i)] for i in rng.choice(len(kinds), int(rng.integers(0, 3)), replace=False))
     return tuple(rules)
 
 
@@ -154,7 +166,9 @@ def _score(case: Case, node: tuple[int, ...], kept: list[list[int]], gone: list[
     if case.objective == "average-class-size":
         return Fraction(n, len(kept) + (len(gone) > 0))
     if case.objective == "height":
-        return sum(w * int(h.heights[level]) for w, h, level in zip(weights, case.attributes, node, strict=True))
+        return sum(
+            w * int(h.heights[level]) for w, h, level in zip(weights, case.attributes, node, strict=True)
+        )
     losses = [_loss(case, a, node[a], gone) for a in range(len(node))]
     if case.objective == "non-uniform-entropy":
         return round(float(sum(float(w) * x for w, x in zip(weights, losses, strict=True))), 4)

@@ -227,10 +227,10 @@ def test_a_unit_release_is_verified_in_people(tmp_path: Path) -> None:
     result = verify(tmp_path / "r")
     assert result.ok
     assert result.verdicts[0].worst == 3
-    people = json.loads((tmp_path / "r/private/people.json").read_text())
+    people = json.loads((tmp_path / "r/private/classes.json").read_text())
     assert sorted(people["people"]) == [3, 3]
-    (tmp_path / "r/private/people.json").unlink()
-    with pytest.raises(NotVerified, match="people"):
+    (tmp_path / "r/private/classes.json").unlink()
+    with pytest.raises(NotVerified, match="rows per person"):
         verify(tmp_path / "r")
 
 

@@ -32,7 +32,8 @@ def test_sparse_ends_are_lumped_together() -> None:
 
 
 def test_an_end_with_enough_rows_is_left_alone() -> None:
-    assert "above" not in spec("age", "age", [20 + i % 60 for i in range(600)] + [92] * 9)
+    assert "above" not in spec("age", "age", [20 + i % 60 for i in range(600)] + [92] * 5, k=5)
+    assert spec("age", "age", [20 + i % 60 for i in range(600)] + [92] * 5, k=6)["above"] == "75"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,13 @@ def test_few_unknown_numbers_may_be_codes() -> None:
     many = coarsening(facts("x", [i % 40 for i in range(400)]), None, 5)
     assert "intervals" in many.hierarchy
     assert "codes" in many.notes[0]
+
+
+def test_decimal_commas_are_pointed_out() -> None:
+    found = coarsening(facts("Gewicht", [f"{50 + i % 40},{i % 10}" for i in range(200)]), "body", 5)
+    assert found.hierarchy == "suppress"
+    assert "decimal comma" in found.notes[0]
+    assert coarsening(facts("job", ["a", "b"] * 9), "occupation", 5).notes == ()
 
 
 def test_one_number_has_no_intervals() -> None:

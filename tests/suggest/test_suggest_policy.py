@@ -110,6 +110,10 @@ def test_missing_tokens_become_part_of_the_policy(suggested: Suggest) -> None:
     assert found.profiles[0].missing == 2
 
 
+def test_tokens_of_dropped_columns_are_left_alone(suggested: Suggest) -> None:
+    assert suggested({**PEOPLE, "phone": ["-", "?"] * 60}).policy.missing.tokens == ()
+
+
 def test_without_tokens_there_is_no_such_section(suggested: Suggest) -> None:
     assert "missing:" not in suggested(PEOPLE).text
 
@@ -210,4 +214,4 @@ def test_what_a_program_gets(suggested: Suggest) -> None:
     assert shown["uniqueness"]["share"] == found.uniqueness.unique_rows / N
     first, second = found.summary_lines()
     assert "As it is now" in first
-    assert second.startswith("check income: nearly every row")
+    assert second.startswith("income: nearly every row")

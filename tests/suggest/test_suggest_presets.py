@@ -106,6 +106,16 @@ class TestSafeHarbor:
         assert {"89", "≥90"} <= labels
         assert not {str(age) for age in range(90, 120)} & labels
 
+    def test_single_years_stay_where_only_one_age_is_over_89(self, suggested: Suggest) -> None:
+        ages = [20 + i % 70 for i in range(N - 1)] + [94]
+        column = suggested({**CLINIC, "age": ages}, preset="hipaa-safe-harbor").policy.columns["age"]
+        assert column.hierarchy is not None
+        assert column.levels is not None
+        built = column.hierarchy.build("age", sorted({str(age) for age in ages}), Path(), ())
+        labels = {x for level in column.levels for x in built.levels[built.level_of(level)].labels}
+        assert {"20", "89", "≥90"} <= labels
+        assert "94" not in labels
+
     def test_years_of_birth_that_show_such_an_age_are_one_category(self, found: Suggestion) -> None:
         oldest = date.today().year - 89
         labels = allowed_labels(found, "birth_year")

@@ -93,7 +93,7 @@ def test_bare_words_are_not_quoted() -> None:
         "age", "marital-status", "Größe", "birth date",
     ]  # fmt: skip
     assert scalar("5", numbers=True) == "5"
-    assert scalar("5") == '"5"'
+    assert [scalar(t) for t in ("5", "y", "N", "no", "a b ")] == ['"5"', '"y"', '"N"', '"no"', '"a b "']
 
 
 def test_comments_stay_comments() -> None:

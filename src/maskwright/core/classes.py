@@ -38,7 +38,7 @@ class ValueCounts:
     @cached_property
     def totals(self) -> Ints:
         """How often each code occurs over all classes (index 0: missing)."""
-        return np.bincount(self.codes, weights=self.counts, minlength=len(self.values) + 1).astype(np.int64)
+        return _bincount(self.codes.astype(np.int64), self.counts, len(self.values) + 1)
 
     def of_class(self, c: int) -> dict[str | None, int]:
         """One class as a dictionary; missing is None."""
@@ -79,11 +79,31 @@ def _bincount(index: Ints, weights: Ints, length: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
+class Originals:
+    """The classes of the raw table inside each published class: class c holds `sizes[start[c]:start[c + 1]]`."""
+
+    start: Ints
+    sizes: Ints
+
+    @staticmethod
+    def of(class_of: Ints, sizes: Ints, n_classes: int) -> Originals:
+        """Raw class i, of `sizes[i]` people, was published in class `class_of[i]` (negative: in none)."""
+        inside = np.flatnonzero(class_of >= 0)
+        order = inside[np.argsort(class_of[inside], kind="stable")]
+        return Originals(np.searchsorted(class_of[order], np.arange(n_classes + 1)), sizes[order])
+
+    def take(self, keep: NDArray[np.bool_]) -> Originals:
+        class_of = np.repeat(np.where(keep, np.cumsum(keep) - 1, -1), np.diff(self.start))
+        return Originals.of(class_of, self.sizes, int(keep.sum()))
+
+
+@dataclass(frozen=True, eq=False)
 class Classes:
     """The equivalence classes of a table: `sizes` in people, `rows` in rows (the same without a unit).
 
-    `codes[a, c]` numbers the published label of `attributes[a]` in class c, where whoever built the classes knows
-    it: k-anonymity of chosen combinations of columns needs it, nothing else does.
+    The rest is there only where a model needs it (`Model.needs`): `codes[a, c]` numbers the published label of
+    `attributes[a]` in class c ("labels"); `population[c]` are the people of the population table who match class c
+    ("population"); `originals` are the raw classes inside each class ("originals").
     """
 
     sizes: Ints
@@ -91,6 +111,8 @@ class Classes:
     sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
     codes: NDArray[np.int32] | None = None
+    population: Ints | None = None
+    originals: Originals | None = None
 
     @property
     def n(self) -> int:
@@ -106,5 +128,9 @@ class Classes:
                 vc.values, int(keep.sum()), number[vc.owner[entry]], vc.codes[entry].astype(np.int64),
                 vc.counts[entry], vc.ordered,
             )  # fmt: skip
-        codes = None if self.codes is None else self.codes[:, keep]
-        return Classes(self.sizes[keep], self.rows[keep], parts, self.attributes, codes)
+        return Classes(
+            self.sizes[keep], self.rows[keep], parts, self.attributes,
+            None if self.codes is None else self.codes[:, keep],
+            None if self.population is None else self.population[keep],
+            None if self.originals is None else self.originals.take(keep),
+        )  # fmt: skip

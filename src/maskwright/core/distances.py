@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -123,6 +123,7 @@ def distances(counts: ValueCounts, reference: Ints, kind: Kind, tree: Tree | Non
         return Ratios(np.zeros(len(here), dtype=np.int64), np.ones(len(here), dtype=np.int64))
     if len(here) and int(here.max()) * total * max(factor, m) * 2 >= LIMIT:
         here, whole = here.astype(object), whole.astype(object)
+        present = replace(present, counts=present.counts.astype(object))
     if kind == "equal":
         moved = _equal(present, here, whole, total)
     elif kind == "ordered":
@@ -170,7 +171,7 @@ def _ordered(present: ValueCounts, here: Whole, whole: Whole, total: int) -> Who
     stop[filled - 1] = m
     size = here[owner]
     target = held * total
-    turn = np.searchsorted(cumulated.astype(np.int64), (target // size).astype(np.int64), side="right")
+    turn = np.searchsorted(cumulated, target // size, side="right")
     turn = np.clip(turn, start, stop)
     low = (turn - start) * target - size * (prefix[turn] - prefix[start])
     high = size * (prefix[stop] - prefix[turn]) - (stop - turn) * target

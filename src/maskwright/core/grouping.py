@@ -17,14 +17,24 @@ from maskwright.core.summary import Summary
 class Allocation:
     """How many rows of each tuple went to each group: (tuple, group) → rows; group -1 is suppressed.
 
-    Full-domain methods keep whole tuples together (one cell per tuple). Methods that split the rows of one
-    tuple over several groups name in `values` the sensitive value of each cell.
+    Full-domain methods keep whole tuples together (one entry per tuple, `cells` None). Methods that split the
+    rows of one tuple over several groups name in `cells` the cell of `summary.joint` that each entry takes
+    rows from; entries are then unique per (cell, group) and sorted by cell.
     """
 
     tuples: Ints
     groups: Ints
     rows: Ints
-    values: NDArray[np.int32] | None = None
+    cells: Ints | None = None
+
+
+def allocated(summary: Summary, allocation: Allocation, n_groups: int) -> Classes:
+    """The classes that an allocation makes."""
+    if allocation.cells is not None:
+        return summary.cell_classes(allocation.cells, allocation.groups, allocation.rows, n_groups)
+    group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
+    group_of[allocation.tuples] = allocation.groups
+    return summary.classes(group_of, n_groups)
 
 
 @dataclass(frozen=True, eq=False)

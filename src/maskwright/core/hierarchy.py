@@ -93,7 +93,10 @@ class Hierarchy:
         if text in known:
             return known.index(text) % len(self.levels)
         names = ", ".join(f"{i} ({level.name})" for i, level in enumerate(self.levels))
-        raise HierarchyError(f"column {self.attribute!r} has no level {text!r}; it has {names}")
+        raise HierarchyError(
+            f"column {self.attribute!r} has no level {text!r}; it has {names} "
+            "(levels that merge nothing in this table are left out)"
+        )
 
     @staticmethod
     def of(

@@ -12,7 +12,7 @@ import numpy as np
 
 from maskwright.core.events import Progress
 from maskwright.core.grouping import Grouping
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.settings import Registered
 from maskwright.core.summary import Summary
 
@@ -27,6 +27,7 @@ class Task:
         context: reference distributions and the like for the models.
         weights: per quasi-identifier, as in the policy (default 1).
         levels: per quasi-identifier the allowed levels, or None for all.
+        census: the population table, summarised with the same hierarchies, where the policy names one.
         rng: the source of every random choice.
         progress: events, and cancellation.
     """
@@ -38,6 +39,11 @@ class Task:
     weights: Mapping[str, Fraction] = field(default_factory=dict)
     levels: Mapping[str, Sequence[int]] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
+    census: Summary | None = None
+
+    def needs(self) -> frozenset[Need]:
+        """What the models of the search must know of a class besides sizes and values."""
+        return frozenset[Need]().union(*(model.needs() for model in self.search))
 
 
 class Method(Registered):

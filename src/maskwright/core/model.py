@@ -17,6 +17,8 @@ from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.settings import Registered
 from maskwright.core.verdict import Verdict
 
+Need = Literal["labels", "population", "originals"]
+
 
 @dataclass(frozen=True, eq=False)
 class Context:
@@ -26,25 +28,19 @@ class Context:
         reference: counts of each sensitive value in the whole table before suppression (index = code).
         n_people: people in the table before suppression.
         hierarchies: of sensitive attributes, where the policy gives one.
-        population: people of the population table that match each class, for k-map and δ-presence.
         supersets: per class the lists of classes (its ancestors) that (n,t)-closeness may compare it with.
         published: true when `reference` is the published distribution, because nothing else is known (audit).
         domains: the values of each sensitive attribute, by code from 1 on; kernels of models that name values
             need it, and p-sensitivity of all attributes.
-        originals: the classes of the raw table, for m-confidentiality, and
-        original_of: the class that each of them was published in (negative: in none).
         trees: of sensitive attributes whose hierarchy is given as a tree and not as levels.
     """
 
     reference: Mapping[str, Ints] = field(default_factory=dict)
     n_people: int = 0
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
-    population: Ints | None = None
     supersets: Sequence[Sequence[Sequence[int]]] | None = None
     published: bool = False
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    originals: Classes | None = None
-    original_of: Ints | None = None
     trees: Mapping[str, Tree] = field(default_factory=dict)
 
 
@@ -86,6 +82,10 @@ class Model(Registered):
     def is_local(self) -> bool:
         """Does a class pass or fail by itself? If not, dropping other classes can change its verdict."""
         return True
+
+    def needs(self) -> frozenset[Need]:
+        """What the model must know of a class besides sizes and values (see `Classes`)."""
+        return frozenset()
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The nearest setting that these classes would satisfy, as the policy would write it ("k: 3")."""

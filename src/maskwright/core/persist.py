@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Allocation, Grouping, Labels
+from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.summary import Shared, Summary
+from maskwright.core.summary import Joint, Shared, Summary
 
 STATE, NAMES = "state.npz", "state.json"
 
@@ -23,8 +23,10 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         "codes": s.codes, "rows": s.rows, "sizes": s.sizes,
         "tuples": a.tuples, "groups": a.groups, "cell_rows": a.rows,
     }  # fmt: skip
-    if a.values is not None:
-        arrays["cell_values"] = a.values
+    if a.cells is not None:
+        arrays["cells"] = a.cells
+    if s.joint is not None:
+        arrays |= {"joint_tuples": s.joint.tuples, "joint_values": s.joint.values, "joint_rows": s.joint.rows}
     for i, vc in enumerate(s.sensitive.values()):
         arrays |= {f"start{i}": vc.start, f"value{i}": vc.codes, f"count{i}": vc.counts}
     if s.shared is not None:
@@ -71,19 +73,18 @@ def load_grouping(folder: Path) -> Grouping:
             arrays["shared_tuples"], arrays["shared_people"], words["shared_people"],
             {name: tuple(arrays[f"shared{i}_{j}"] for j in range(3)) for i, name in enumerate(sensitive)},
         )  # fmt: skip
+    joint = None
+    if "joint_tuples" in arrays:
+        joint = Joint(arrays["joint_tuples"], arrays["joint_values"], arrays["joint_rows"])
     summary = Summary(
         tuple(Hierarchy.from_dict(h) for h in words["attributes"]),
-        arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"],
+        arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"], joint,
     )  # fmt: skip
-    allocation = Allocation(
-        arrays["tuples"], arrays["groups"], arrays["cell_rows"], arrays.get("cell_values")
-    )
+    allocation = Allocation(arrays["tuples"], arrays["groups"], arrays["cell_rows"], arrays.get("cells"))
     labels = tuple(
         Labels(item["attribute"], tuple(item["texts"]), arrays[f"coverage{i}"], arrays[f"label{i}"])
         for i, item in enumerate(words["labels"])
     )
-    group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
-    group_of[allocation.tuples] = allocation.groups
     levels = tuple(words["levels"]) if words["levels"] is not None else None
-    classes = summary.classes(group_of, words["groups"])
+    classes = allocated(summary, allocation, words["groups"])
     return Grouping(summary, allocation, labels, classes, levels, words["starred"])

@@ -38,6 +38,12 @@ class Missing(Settings):
     )
 
 
+class Population(Settings):
+    """A table of everybody who could be in the data, with the same quasi-identifier columns."""
+
+    file: str = Field(description="CSV or Parquet; relative to the policy file")
+
+
 class Output(Settings):
     """How the release is written."""
 
@@ -128,6 +134,9 @@ class Policy(Settings):
         None, description="the column that tells persons apart, if they have several rows"
     )
     missing: Missing = Missing()
+    population: Population | None = Field(
+        None, description="needed by k-map, delta-presence and the journalist"
+    )
     columns: dict[str, Column] = Field(description="a column that is not named here is dropped")
     require: tuple[Requirement, ...] = Field(min_length=1)
     method: MethodChoice = Named(name="optimal-lattice")
@@ -197,7 +206,7 @@ class Policy(Settings):
         """What a policy file would say: plain values, defaults left out."""
         values: dict[str, Any] = {"version": 1}
         dumped = self.model_dump(mode="json", exclude_defaults=True)
-        for key in ("input", "output", "unit", "missing", "preset"):
+        for key in ("input", "output", "unit", "missing", "population", "preset"):
             if key in dumped:
                 values[key] = dumped[key]
         values["columns"] = {

@@ -31,6 +31,19 @@ class Shared:
 
 
 @dataclass(frozen=True, eq=False)
+class Joint:
+    """Cells: the rows that share their quasi-identifiers and all their sensitive values.
+
+    Methods that split the rows of one tuple need it. Cells are in ascending order of tuple, then of values.
+    `values` has one row per sensitive attribute, in the order of `Summary.sensitive`.
+    """
+
+    tuples: Ints
+    values: NDArray[np.int32]
+    rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class Summary:
     """Distinct QI tuples as codes (see `Hierarchy`), with their rows, people and sensitive values.
 
@@ -42,6 +55,7 @@ class Summary:
         sensitive: per sensitive attribute the counts by tuple, of the people in `sizes`.
         shared: the remaining people, where the policy names a unit and somebody has rows in several tuples.
         dropped_missing: rows left out because the policy drops rows with missing values.
+        joint: joint counts of the sensitive attributes; None where rows are not people.
     """
 
     attributes: tuple[Hierarchy, ...]
@@ -51,6 +65,7 @@ class Summary:
     sensitive: Mapping[str, ValueCounts]
     shared: Shared | None = None
     dropped_missing: int = 0
+    joint: Joint | None = None
 
     @property
     def n_tuples(self) -> int:
@@ -78,6 +93,21 @@ class Summary:
             sizes = sizes + _distinct(group_of[self.shared.tuples], self.shared.people, n_groups)
         sensitive = {name: self._values(name, group_of, n_groups) for name in self.sensitive}
         return Classes(sizes, rows, sensitive)
+
+    def cell_classes(self, cells: Ints, groups: Ints, rows: Ints, n_groups: int) -> Classes:
+        """Sizes and sensitive counts when `rows[i]` rows of cell `cells[i]` of `joint` go to `groups[i]`."""
+        if self.joint is None:
+            raise ValueError("this summary has no joint counts")
+        kept = groups >= 0
+        cells, groups, rows = cells[kept], groups[kept], rows[kept]
+        sizes = _sum(groups, rows, n_groups)
+        sensitive = {
+            name: ValueCounts.collect(
+                vc.values, n_groups, groups, self.joint.values[i][cells].astype(np.int64), rows, vc.ordered
+            )
+            for i, (name, vc) in enumerate(self.sensitive.items())
+        }
+        return Classes(sizes, sizes, sensitive)
 
     def totals(self) -> Classes:
         """The whole table as one class."""

@@ -58,9 +58,7 @@ def _refuse_tricks(text: str, name: str) -> None:
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise PolicyError(
-                f"{name}, line {_line(event)}: anchors and aliases are not allowed"
-            )
+            raise PolicyError(f"{name}, line {_line(event)}: anchors and aliases are not allowed")
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             depth += 1
             if depth > MAX_DEPTH:

@@ -88,9 +88,15 @@ class Recount:
 class Table(Protocol):
     """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
 
-    columns: tuple[ColumnInfo, ...]
-    caller: str
-    format: Format  # the file format to write by default: "csv" or "parquet"
+    @property
+    def columns(self) -> tuple[ColumnInfo, ...]: ...
+
+    @property
+    def caller(self) -> str: ...
+
+    @property
+    def format(self) -> Format:
+        """The file format to write by default."""
 
 
 class Engine(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -48,7 +48,13 @@ class Runner(Protocol):
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]: ...
 
-    def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]: ...
+    def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]:
+        """Small tables of values, there as long as the context."""
+
+    def stored(
+        self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
+    ) -> AbstractContextManager[None]:
+        """The result of a query as a table, there as long as the context."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,10 @@ class Coded:
     def joins(self) -> list[exp.Join]:
         """Left joins, because inner ones would lose rows (and because databases reorder them, at a cost)."""
         raw = [self.table.raw(name) for name in self.names]
-        return [sql.left_join(sql.relation(f"d{i}"), sql.equal(sql.column("raw", f"d{i}"), r)) for i, r in enumerate(raw)]
+        return [
+            sql.left_join(sql.relation(f"d{i}"), sql.equal(sql.column("raw", f"d{i}"), r))
+            for i, r in enumerate(raw)
+        ]
 
     def tables(self) -> dict[str, exp.Select]:
         return {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
@@ -111,14 +120,14 @@ def _domain(values: Sequence[str], labels: Sequence[str | None]) -> Arrays:
 
 def _texts(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
     if all(t is None for t in texts):  # an array of objects would not be taken for text
-        return np.ma.masked_all(len(texts), dtype="<U1")
+        return np.ma.array(np.full(len(texts), "", dtype="<U1"), mask=True)
     return np.array(texts, dtype=object)
 
 
-def check_known(runner: Runner, coded: Coded, digits: Sequence[Ints], width: int) -> None:
+def check_known(runner: Runner, coded: Coded, digits: Iterable[Ints], width: int) -> None:
     """Refuse values without a code: the first `width` columns are quasi-identifiers, whose values are named."""
-    for i, name in enumerate(coded.names):
-        if not (digits[i] == coded.unknown(i)).any():
+    for i, (name, codes) in enumerate(zip(coded.names, digits, strict=True)):
+        if not (codes == coded.unknown(i)).any():
             continue
         if i >= width:
             raise InputError(f"column {name!r} holds values outside its declared domain; declare them")

@@ -6,11 +6,11 @@ A library is recognised by the module of the object, so that none is imported th
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from maskwright.engines.base import Reading
 from maskwright.engines.reading import check_names
 from maskwright.errors import InputError
 
@@ -36,7 +36,7 @@ class Frame:
     give: Give
 
 
-def recognise(source: Any, reading: Reading) -> Frame | None:
+def recognise(source: Any) -> Frame | None:
     """The frame behind an object, or None when it is none."""
     library = type(source).__module__.split(".")[0]
     kind = type(source).__name__
@@ -85,7 +85,10 @@ def _pandas(frame: Any) -> Frame:
     kinds = {name: series.dtype for name, series in plain.items()}
 
     def give(published: Any, typed: Collection[str]) -> Any:
-        out = published.df()
+        with warnings.catch_warnings():
+            # DuckDB calls pandas in ways that newer versions of pandas warn about
+            warnings.simplefilter("ignore", DeprecationWarning)
+            out = published.df(date_as_object=True)
         for name in out.columns:
             if name in typed and out[name].dtype != kinds[name]:
                 out[name] = _as_dtype(out[name], kinds[name])
@@ -123,11 +126,7 @@ def _text(value: Any, name: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         return str(int(value))
-    if (
-        isinstance(value, (bytes, list, tuple, dict, set))
-        or (hasattr(value, "__array__")
-        and getattr(value, "ndim", 0))
-    ):
+    if isinstance(value, (bytes, list, tuple, dict, set)) or type(value).__name__ == "ndarray":
         raise InputError(
             f"column {name!r} holds objects of type {type(value).__name__}; convert them to text or numbers"
         )

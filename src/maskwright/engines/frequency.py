@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.summary import Shared, Summary
+from maskwright.core.summary import Joint, Shared, Summary
 from maskwright.engines import sql
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.coding import Coded, Runner, Source, check_known
@@ -28,33 +28,41 @@ def summarise(runner: Runner, table: Source, spec: SummarySpec) -> Summary:
 
 def _of_rows(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -> Summary:
     """Every row is a person: group once by the codes of everything."""
+    width = len(spec.attributes)
     packing = Packing.of(coded.radices)
-    words = [f"k{w}" for w in range(len(packing.words))]
-    codes = [coded.code(i) for i in range(len(coded.names))]
-    keys_ = zip(words, sql.packed(codes, packing), strict=True)
-    items: list[exp.Expression] = [sql.alias(key, name) for name, key in keys_] or [sql.integer(1)]
-    query = sql.select(items, table.source(), joins=coded.joins(), tables=coded.tables())
-    found = runner.arrays(sql.count_by(query, words), table.parameters)
-    keys, counts = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
-    check_known(runner, coded, [packing.unpack(keys, i) for i in range(len(coded.names))], len(spec.attributes))
-    dropped = 0
+    keys, counts = _cells(runner, table, coded, packing)
+    check_known(runner, coded, (packing.unpack(keys, i) for i in range(len(coded.names))), width)
+    keep = np.ones(len(counts), dtype=bool)
     if spec.drop_missing:
-        keep = np.ones(len(counts), dtype=bool)
         for i in range(len(coded.names)):
             keep &= packing.unpack(keys, i) > 0
-        dropped = int(counts[~keep].sum())
-        keys, counts = [k[keep] for k in keys], counts[keep]
-    width = len(spec.attributes)
+    dropped = int(counts[~keep].sum())
+    keys, counts = [k[keep] for k in keys], counts[keep]
     tuples, owner = number(packing.head(keys, width), len(counts))
     n = int(owner.max()) + 1 if len(owner) else 0
     rows = _total(owner, counts, n)
+    values = np.empty((len(spec.sensitive), len(counts)), dtype=np.int32)
+    for j in range(len(spec.sensitive)):
+        values[j] = packing.unpack(keys, width + j)
     sensitive = {
-        s.name: ValueCounts.collect(s.values, n, owner, packing.unpack(keys, width + j), counts, s.ordered)
+        s.name: ValueCounts.collect(s.values, n, owner, values[j].astype(np.int64), counts, s.ordered)
         for j, s in enumerate(spec.sensitive)
     }
-    return Summary(
-        tuple(spec.attributes), _codes(coded, width, tuples, n), rows, rows, sensitive, None, dropped
-    )  # fmt: skip
+    codes = _codes(coded, width, tuples, n)
+    joint = Joint(owner, values, counts)
+    return Summary(tuple(spec.attributes), codes, rows, rows, sensitive, None, dropped, joint)
+
+
+def _cells(runner: Runner, table: Source, coded: Coded, packing: Packing) -> tuple[list[Ints], Ints]:
+    """The distinct combinations of codes as packed keys, ascending, with their rows."""
+    words = [f"k{w}" for w in range(len(packing.words))]
+    packed = sql.packed([coded.code(i) for i in range(len(coded.names))], packing)
+    items = [sql.alias(key, word) for word, key in zip(words, packed, strict=True)]
+    query = sql.select(items or [sql.integer(1)], table.source(), joins=coded.joins(), tables=coded.tables())
+    found = runner.arrays(sql.count_by(query, words), table.parameters)
+    keys, counts = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
+    order = np.lexsort(tuple(reversed(keys))) if keys else np.arange(len(counts))
+    return [k[order] for k in keys], counts[order]
 
 
 def _total(owner: Ints, counts: Ints, n: int) -> Ints:
@@ -97,14 +105,10 @@ def _of_people(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -
         tables=coded.tables(),
         where=[exp.NEQ(this=c.copy(), expression=sql.integer(0)) for c in codes] if spec.drop_missing else [],
     )
-    for name in ("coded", "pairs", "persons"):
-        runner.run(sql.drop(name), {})
-    runner.run(sql.create_table("coded", query), table.parameters)
-    try:
-        return _count_people(runner, table, spec, coded, packing, q, s)
-    finally:
-        for name in ("coded", "pairs", "persons"):
-            runner.run(sql.drop(name), {})
+    with runner.stored("coded", query, table.parameters):
+        pairs = sql.select(sql.columns([*q, "u"]), sql.relation("coded"), distinct=True)
+        with runner.stored("pairs", pairs, {}), runner.stored("persons", _persons(), {}):
+            return _count_people(runner, table, spec, coded, packing, q, s)
 
 
 def _count_people(
@@ -125,10 +129,6 @@ def _count_people(
     counts = by_tuple["n"].astype(np.int64)
     tuples, owner = number(keys, len(counts))
     n = int(owner.max()) + 1 if len(owner) else 0
-
-    pairs = sql.select(sql.columns([*q, "u"]), sql.relation("coded"), distinct=True)
-    runner.run(sql.create_table("pairs", pairs), {})
-    runner.run(sql.create_table("persons", _persons()), {})
 
     def fetch(source: str, columns: list[str], shared: bool) -> list[Ints]:
         """Distinct combinations of columns over the people in several tuples, or counts over the others."""

@@ -13,7 +13,7 @@ import io
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -101,8 +101,9 @@ def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
             )
         if "\0" in name:
             raise InputError(f"{where}: the name of column {number} holds a NUL character; rename the column")
-        other = seen.setdefault(name.lower(), name)
-        if other is not name:
+        other = seen.get(name.lower())
+        seen[name.lower()] = name
+        if other is not None:
             how = "twice" if other == name else f"beside {other!r}: names must differ in more than case"
             raise InputError(f"{where}: column {name!r} occurs {how}; rename one of them")
     return tuple(str(name) for name in names)
@@ -148,12 +149,12 @@ def as_utf8(layout: CsvLayout, temp: Path) -> Path:
     target = temp / "input.csv"
     line = 1
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        for chunk in (*_chunks(layout.path), None):
+        for chunk, last in _with_end(layout.path):
             try:
-                data = decoder.decode(chunk or b"", chunk is None).encode()
+                data = decoder.decode(chunk, last).encode()
             except UnicodeError as problem:
-                start = getattr(problem, "start", 0)
-                raise _not_encoded(layout, line + (chunk or b"")[:start].count(b"\n")) from None
+                before = chunk[: getattr(problem, "start", 0)]
+                raise _not_encoded(layout, line + before.count(b"\n")) from None
             _check_nul(layout.path, data, line)
             line += data.count(b"\n")
             out.write(data)
@@ -174,10 +175,11 @@ def explain_csv(layout: CsvLayout, record: int | None, fields: int | None, utf8:
         return _not_encoded(layout, broken)
     expected = len(layout.names)
     line = _line_of(layout, utf8, record) if record else _mixed_line_ends(utf8)
-    of = "the header has" if layout.header else "line 1 has"
+    whole = f"the {expected} of {'the header' if layout.header else 'line 1'}"
     if record and fields is not None and fields != expected:
+        has = f"only {fields} fields of {whole}" if fields < expected else f"more fields than {whole}"
         return InputError(
-            f"{layout.path}: line {line} has {fields} fields where {of} {expected} "
+            f"{layout.path}: line {line} has {has} "
             f"(delimiter {_SHOWN.get(layout.delimiter, repr(layout.delimiter))}); correct the line, "
             "or say input: {delimiter: …, quote: …}"
         )
@@ -217,6 +219,13 @@ def _chunks(path: Path) -> Iterator[bytes]:
                 yield chunk
     except (OSError, EOFError, zlib.error) as problem:
         raise InputError(f"{path}: cannot be read ({_reason(problem) or 'damaged'})") from None
+
+
+def _with_end(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """The chunks of a file, and an empty one that is the last: what an incremental decoder wants."""
+    for chunk in _chunks(path):
+        yield chunk, False
+    yield b"", True
 
 
 def _check_nul(path: Path, data: bytes, line: int) -> None:
@@ -264,18 +273,16 @@ def _not_encoded(layout: CsvLayout, line: int) -> InputError:
     )
 
 
+def _reader(file: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
+    if not quote:
+        return csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    return csv.reader(file, delimiter=delimiter, quotechar=quote, strict=True)
+
+
 def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
     """The records of a text; stops at the first that is not CSV."""
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=delimiter,
-        quotechar=quote or None,
-        quoting=quoting,
-        strict=True,
-    )
     try:
-        yield from (record for record in reader if record)
+        yield from (record for record in _reader(io.StringIO(text, newline=""), delimiter, quote) if record)
     except csv.Error:
         return
 
@@ -299,9 +306,9 @@ def _broken_utf8(path: Path) -> int | None:
     """The first line that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")("strict")
     line = 1
-    for chunk in (*_chunks(path), None):
+    for chunk, last in _with_end(path):
         try:
-            line += decoder.decode(chunk or b"", chunk is None).count("\n")
+            line += decoder.decode(chunk, last).count("\n")
         except UnicodeDecodeError as problem:
             return line + problem.object[: problem.start].count(b"\n")
     return None
@@ -309,19 +316,22 @@ def _broken_utf8(path: Path) -> int | None:
 
 def _line_of(layout: CsvLayout, utf8: Path, record: int) -> int:
     """The line at which a record begins: later than its number where quoted values hold line ends."""
-    line = 1
+    lines = 0
+
+    def counted(file: IO[str]) -> Iterator[str]:
+        nonlocal lines
+        for line in file:
+            lines += 1
+            yield line
+
     with utf8.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(
-            file, delimiter=layout.delimiter, quotechar=layout.quote or None,
-            quoting=csv.QUOTE_MINIMAL if layout.quote else csv.QUOTE_NONE, strict=True,
-        )  # fmt: skip
+        reader = _reader(counted(file), layout.delimiter, layout.quote)
         try:
             for _ in range(record - 1):
                 next(reader)
-                line = reader.line_num + 1
         except (csv.Error, StopIteration):
             pass
-    return line
+    return lines + 1
 
 
 def _mixed_line_ends(path: Path) -> int | None:

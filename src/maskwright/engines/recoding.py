@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
 from maskwright.core.plan import ColumnMap, Plan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Coded, Runner, Source, dictionary
+from maskwright.engines.coding import Arrays, Coded, Runner, Source
 from maskwright.engines.keys import Packing, number
 
 SUPPRESSED = "suppressed"
@@ -25,72 +24,58 @@ class Recoded:
     typed: frozenset[str]
 
 
-def recode(
-    runner: Runner, table: Source, infos: Mapping[str, ColumnInfo], plan: Plan, target: str
-) -> Recoded:
+def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
     """Create the table `target`. It is stored, so that whoever reads it sees the same rows in the same order."""
     suppresses = plan.suppressed.shape[1] > 0
-    maps = [m for m in plan.maps if suppresses or not m.identity]
+    stars = suppresses and plan.star
+    by_name = {m.hierarchy.attribute: m for m in plan.maps}
+    # columns of numbers that are published as they are need no code, unless rows are suppressed by it
+    maps = [m for n, m in by_name.items() if suppresses or not m.identity or table.info(n).kind == "text"]
     coded = Coded(
         table,
         tuple(m.hierarchy.attribute for m in maps),
         tuple(m.hierarchy.values for m in maps),
-        tuple(tuple(_clean(m.texts[1:])) for m in maps),
+        tuple(tuple(map(_label, m.texts[1:])) for m in maps),
     )
+    parameters = {**table.parameters, "key": _order_key(plan.key)}
+    parameters |= {f"missing{i}": _label(m.texts[0]) for i, m in enumerate(maps)}
+    columns, items = [], []
+    for position, name in enumerate(plan.columns):
+        value, info = _published(table, coded, name, by_name.get(name), stars)
+        columns.append(info)
+        items.append(sql.alias(value, f"c{position}"))
+
     joins, content = coded.joins(), coded.content()
     where: list[exp.Expression] = [sql.not_null(table.value(name)) for name in plan.drop_missing]
     if suppresses:
         packing = Packing.of(coded.radices)
         content[SUPPRESSED] = _keys(packing, plan)
         joins.append(_join_suppressed(packing, coded))
-        if not plan.star:
+        if not stars:
             where.append(sql.is_null(sql.column("k0", SUPPRESSED)))
-
-    parameters: dict[str, Any] = {**table.parameters, "key": order_key(plan.key)}
-    columns, items, typed = [], [], set()
-    for position, name in enumerate(plan.columns):
-        value, info = table.value(name), table.info(name)
-        map_ = next((m for m in plan.maps if m.hierarchy.attribute == name), None)
-        if map_ is not None and not map_.identity:
-            i = coded.names.index(name)
-            parameters[f"missing{i}"] = _clean(map_.texts[:1])[0]
-            missing = (sql.is_null(table.raw(name)), sql.cast(sql.parameter(f"missing{i}"), "TEXT"))
-            value, info = sql.case(missing, otherwise=coded.label(i)), ColumnInfo(name, "text", "VARCHAR")
-        elif map_ is not None and suppresses and plan.star:
-            value, info = table.text(name), ColumnInfo(name, "text", "VARCHAR")
-        else:
-            typed.add(name)
-        if map_ is not None and suppresses and plan.star:
-            value = sql.case((sql.not_null(sql.column("k0", SUPPRESSED)), sql.star()), otherwise=value)
-        columns.append(ColumnInfo(name, info.kind, "VARCHAR" if info.kind == "text" else info.type))
-        items.append(sql.alias(value, f"c{position}"))
-    query = sql.select(
-        items,
-        table.source(),
-        joins=joins,
-        where=where,
-        order=[sql.shuffled(table.row_number()), table.row_number()],
-        tables=coded.tables(),
-    )
+    order = [sql.shuffled(table.row_number()), table.row_number()]
+    query = sql.select(items, table.source(), joins=joins, where=where, order=order, tables=coded.tables())
     with runner.tables(content):
         runner.run(sql.create_table(target, query), parameters)
-    return Recoded(tuple(columns), frozenset(typed))
+    kept = (n for n in plan.columns if n not in by_name or (by_name[n].identity and not stars))
+    return Recoded(tuple(columns), frozenset(kept))
 
 
 def _published(
-    table: Source, info: ColumnInfo, map_: ColumnMap, i: int, starred: bool
+    table: Source, coded: Coded, name: str, map_: ColumnMap | None, stars: bool
 ) -> tuple[exp.Expression, ColumnInfo]:
-    """What is published of one quasi-identifier, and what that is."""
-    name = map_.hierarchy.attribute
-    if map_.identity:
-        value: exp.Expression = table.text(name) if starred else table.value(name)
+    """What is published of a column, and what that is: text, unless the column keeps its type."""
+    info = table.info(name)
+    if map_ is None or (map_.identity and info.kind != "text"):
+        value = table.text(name) if stars and map_ else table.value(name)
     else:
+        i = coded.names.index(name)
         missing = sql.cast(sql.parameter(f"missing{i}"), "TEXT")
-        value = sql.case((sql.is_null(table.text(name)), missing), otherwise=sql.column("t", f"d{i}"))
-    if starred:
+        value = sql.case((sql.equal(coded.code(i), sql.integer(0)), missing), otherwise=coded.label(i))
+    if stars and map_:
         value = sql.case((sql.not_null(sql.column("k0", SUPPRESSED)), sql.star()), otherwise=value)
-    if map_.identity and not starred:
-        return value, info
+    if map_ is None or (map_.identity and not stars):
+        return value, info if info.kind != "text" else ColumnInfo(name, "text", "VARCHAR")
     return value, ColumnInfo(name, "text", "VARCHAR")
 
 
@@ -107,9 +92,11 @@ def _join_suppressed(packing: Packing, coded: Coded) -> exp.Join:
     return sql.left_join(sql.relation(SUPPRESSED), sql.all_of(same))
 
 
-def _clean(texts: Sequence[str | None]) -> list[str | None]:
+def _order_key(key: str) -> str:
+    """A key of its own for the order of rows, short enough for one block of the hash."""
+    return hashlib.sha256(b"order of rows\0" + key.encode()).hexdigest()[:32]
+
+
+def _label(text: str | None) -> str | None:
     """Labels are published like any other text: without surrounding blanks, and never empty."""
-    return [(text.strip() or None) if text is not None else None for text in texts]
-
-
-__all__ = ["Recoded", "recode"]
+    return (text.strip() or None) if text is not None else None

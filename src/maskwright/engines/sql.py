@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp, parse_one
@@ -103,7 +104,7 @@ def used(expression: exp.Expression, values: Mapping[str, Any]) -> dict[str, Any
     return {p.name: values[p.name] for p in expression.find_all(exp.Placeholder)}
 
 
-def integer(value: int) -> exp.Literal:
+def integer(value: int) -> exp.Expression:
     return exp.Literal.number(value)
 
 
@@ -131,7 +132,7 @@ def equal(left: exp.Expression, right: exp.Expression) -> exp.EQ:
 
 
 def all_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
-    return exp.and_(*conditions, copy=False)
+    return reduce(lambda left, right: exp.And(this=left, expression=right), conditions)
 
 
 def left_join(table: exp.Expression, on: exp.Expression) -> exp.Join:
@@ -146,15 +147,15 @@ def count_distinct(name: str) -> exp.Expression:
     return exp.Count(this=exp.Distinct(expressions=[column(name)]))
 
 
-def create_table(name: str, query: exp.Expression) -> exp.Create:
-    return exp.Create(this=relation(name), kind="TABLE", expression=query)
+def create_table(name: str, query: exp.Expression, kind: str = "TABLE") -> exp.Create:
+    return exp.Create(this=relation(name), kind=kind, expression=query)
 
 
-def drop(name: str, kind: str = "TABLE") -> exp.Expression:
-    statement = parse_one(f"DROP {kind} IF EXISTS x")  # its arguments differ between versions of sqlglot
-    for identifier in list(statement.find_all(exp.Identifier)):
-        identifier.replace(exp.to_identifier(name, quoted=True))
-    return statement
+def drop_table(name: str) -> exp.Expression:
+    statement: Any = parse_one("DROP TABLE x")  # the arguments of exp.Drop differ between versions of sqlglot
+    statement.find(exp.Identifier).replace(exp.to_identifier(name, quoted=True))
+    result: exp.Expression = statement
+    return result
 
 
 # --- canonical values ---------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ def _trimmed(value: exp.Expression, info: ColumnInfo) -> exp.Expression:
         exp.GT(this=exp.StrPosition(this=parameter("blanks"), substr=e), expression=integer(0)) for e in ends
     ]
     trim = exp.Trim(this=text.copy(), expression=parameter("blanks"))
-    return case((exp.or_(*blank, copy=False), trim), otherwise=text)
+    return case((exp.Or(this=blank[0], expression=blank[1]), trim), otherwise=text)
 
 
 def _fits(token: str, kind: Kind) -> bool:
@@ -232,7 +233,9 @@ def canonical(value: exp.Expression, info: ColumnInfo, parameters: Mapping[str, 
 # --- queries over a source ----------------------------------------------------------------------------
 
 
-def dictionary(source: exp.Expression, raw: exp.Expression, text: exp.Expression, codes: str, unknown: int) -> exp.Select:
+def dictionary(
+    source: exp.Expression, raw: exp.Expression, text: exp.Expression, codes: str, unknown: int
+) -> exp.Select:
     """For each distinct value of a column (`raw`) its code `k` and published text `t`.
 
     Values are made canonical here, once each, and not once per row: `text` is the canonical text of the

@@ -23,8 +23,16 @@
 #define MAX_RULES 32
 #define MAX_ATTRS 16
 #define NEAR 1e-11
+#define PATIENCE 1 /* a snapshot is made when it was asked for more often than this */
+#define WIDTH (1 << 14)
 
 typedef __int128 wide;
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define WIDE_VECTORS __attribute__((target_clones("avx2", "default"))) /* chosen when the program runs */
+#else
+#define WIDE_VECTORS
+#endif
 
 typedef struct { uint32_t *id, n_blocks; int64_t *left; } Table; /* left[block * n_cols + col] = cap - cost */
 
@@ -49,6 +57,7 @@ typedef struct Snap {
     uint64_t *mask[MAX_ATTRS];
     Entries entries[MAX_ATTRS];
     struct Snap **child;       /* by choice of levels of segment `depth` */
+    uint8_t *asked;            /* how often each child was asked for before it was made */
     int64_t n_child, bytes;
 } Snap;
 
@@ -62,6 +71,7 @@ typedef struct {
     int n_sets;
     uint32_t *set_start, *set_item;
     int64_t *weight, *reference;
+    double *share;             /* of singletons with equal weights: the reference by code, else NULL */
 } Rule;
 
 typedef struct {
@@ -94,7 +104,7 @@ typedef struct {
     int64_t *sums;
     int32_t *star_hist;
     uint32_t *seen, *where;
-    int64_t visits;
+    int64_t visits, merges, merge_visits;
 } Problem;
 
 typedef struct {
@@ -164,7 +174,7 @@ static Table *table_of(Problem *P, Segment *seg, const int32_t *places) {
 static void free_snap(Problem *P, Snap *s) {
     if (!s) return;
     if (s->child) for (int64_t i = 0; i < s->n_child; i++) free_snap(P, s->child[i]);
-    free(s->child); free(s->pre); free(s->digits); free(s->suffix);
+    free(s->child); free(s->asked); free(s->pre); free(s->digits); free(s->suffix);
     for (int i = 0; i < MAX_COLUMNS; i++) free(s->codes[i]);
     if (s->rows != s->size) free(s->rows);
     free(s->size);
@@ -265,6 +275,8 @@ static Snap *merge(Problem *P, const Snap *from, const int32_t *places) {
     uint32_t *first = malloc(4 * (size_t)from->n + 4), *first_pre = malloc(4 * (size_t)from->n + 4);
     int bad = !to || !key || !first || !first_pre;
     int64_t n = 0, m = 0;
+    P->merges++;
+    P->merge_visits += from->n;
     if (!bad) {
         P->visits += from->n;
         uint64_t width = rest->n_suffix, blocks = t->n_blocks;
@@ -315,7 +327,8 @@ static Snap *merge(Problem *P, const Snap *from, const int32_t *places) {
     if (!bad && d + 1 < S - 1) {
         to->n_child = rest->n_combos;
         to->child = calloc((size_t)to->n_child + 1, sizeof *to->child);
-        bad = !to->child;
+        to->asked = calloc((size_t)to->n_child + 1, 1);
+        bad = !to->child || !to->asked;
     }
     free(key); free(first); free(first_pre);
     if (bad) { free_snap(P, to); return NULL; }
@@ -324,8 +337,15 @@ static Snap *merge(Problem *P, const Snap *from, const int32_t *places) {
     return to;
 }
 
-/* The tuples merged at the levels of all segments but the last. Beyond the memory cap a snapshot is not stored:
- * then *own says that the caller must free it. */
+/* Do prefixes and all segments that are left fit into one key? */
+static int fits_key(const Problem *P, const Snap *s) {
+    double space = s->n_pre;
+    for (int d = s->depth; d < P->n_segs; d++) space *= P->seg[d].n_codes;
+    return space < 4e18;
+}
+
+/* The tuples merged at the levels of the first segments, as many as have been asked for repeatedly: a snapshot is
+ * made at the second request. Beyond the memory cap it is not stored: then *own says that the caller must free it. */
 static Snap *snapshot(Problem *P, const int32_t *places, int *own) {
     Snap *s = P->root;
     *own = 0;
@@ -333,6 +353,7 @@ static Snap *snapshot(Problem *P, const int32_t *places, int *own) {
         int64_t combo = combo_of(&P->seg[s->depth], places);
         Snap *next = *own ? NULL : s->child[combo];
         if (!next) {
+            if ((*own || s->asked[combo]++ < PATIENCE) && fits_key(P, s)) return s;
             next = merge(P, s, places);
             if (*own) free_snap(P, s);
             if (!next) return NULL;
@@ -374,9 +395,26 @@ static int ask_python(Problem *P, int rule, const int32_t *hist, uint32_t n_valu
     return truth;
 }
 
+/* Σ |c·total − n·reference| over codes; exact, because everything stays below 2^53. */
+WIDE_VECTORS
+static double distance_of(const int32_t *hist, const double *reference, uint32_t n_values, double total, double n) {
+    double moved = 0, part[4] = {0, 0, 0, 0};
+    uint32_t v = 0;
+    for (; v + 4 <= n_values; v += 4)
+        for (int i = 0; i < 4; i++) part[i] += fabs((double)hist[v + i] * total - n * reference[v + i]);
+    for (; v < n_values; v++) moved += fabs((double)hist[v] * total - n * reference[v]);
+    return moved + part[0] + part[1] + part[2] + part[3];
+}
+
 static int is_close(Problem *P, const Rule *r, const int32_t *hist, int64_t n, double *bound) {
     int64_t *sums = P->sums;
     uint32_t n_values = P->n_values[r->attr];
+    if (r->share) {
+        int64_t moved = r->weight[0] * (int64_t)distance_of(hist, r->share, n_values, (double)r->total, (double)n);
+        if (moved * r->b <= n * r->total * r->a) return 1;
+        *bound = (double)moved / ((double)n * (double)r->total) / (double)r->whole;
+        return 0;
+    }
     if (r->small) {
         int64_t moved = 0;
         for (int j = 0; j < r->n_sets; j++) {
@@ -496,13 +534,18 @@ static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, in
 
 /* ---------------------------------------------------------------- one node */
 
-typedef struct { Table *t; size_t cap; int dense, shift; } Keys;
+/* The segments that are left when the classes of a node are counted. `width`: combinations of their blocks. */
+typedef struct { Table *t[MAX_COLUMNS]; int n; uint64_t width; size_t cap; int dense, shift; } Keys;
 
-/* Count the classes of a node from a snapshot that lacks only the last segment. */
 static int count_classes(Problem *P, const Snap *s, const int32_t *places, Keys *k, int want_index) {
-    k->t = table_of(P, &P->seg[s->depth], places);
-    if (!k->t) return -1;
-    uint64_t b = k->t->n_blocks, space = s->n_pre * b;
+    k->n = P->n_segs - s->depth;
+    k->width = 1;
+    for (int i = 0; i < k->n; i++) {
+        k->t[i] = table_of(P, &P->seg[s->depth + i], places);
+        if (!k->t[i]) return -1;
+        k->width *= k->t[i]->n_blocks;
+    }
+    uint64_t space = s->n_pre * k->width;
     k->dense = space <= 8 * (uint64_t)s->n || space <= 4096;
     int bits = 6;
     while (!k->dense && ((size_t)1 << bits) < 2 * (size_t)s->n) bits++;
@@ -510,15 +553,28 @@ static int count_classes(Problem *P, const Snap *s, const int32_t *places, Keys 
     k->shift = 64 - bits;
     if (need_table(P, k->cap) || (want_index && need_rows(P, s->n))) return -1;
     P->visits += s->n;
-    const uint32_t *pre = s->pre, *code = s->codes[s->depth], *id = k->t->id;
+    const uint32_t *pre = s->pre, n = s->n;
     const int32_t *size = s->size;
     int32_t *cnt = P->cnt;
-    if (k->dense && !want_index && !P->units) {
-        for (uint32_t i = 0; i < s->n; i++) cnt[(uint32_t)(pre[i] * (uint32_t)b + id[code[i]])] += size[i];
+    const uint32_t *c0 = s->codes[s->depth], *id0 = k->t[0]->id, b0 = k->t[0]->n_blocks;
+    if (k->dense && !want_index && !P->units && k->n <= 3) {
+        if (k->n == 1) {
+            for (uint32_t i = 0; i < n; i++) cnt[pre[i] * b0 + id0[c0[i]]] += size[i];
+            return 0;
+        }
+        const uint32_t *c1 = s->codes[s->depth + 1], *id1 = k->t[1]->id, b1 = k->t[1]->n_blocks;
+        if (k->n == 2) {
+            for (uint32_t i = 0; i < n; i++) cnt[(pre[i] * b0 + id0[c0[i]]) * b1 + id1[c1[i]]] += size[i];
+            return 0;
+        }
+        const uint32_t *c2 = s->codes[s->depth + 2], *id2 = k->t[2]->id, b2 = k->t[2]->n_blocks;
+        for (uint32_t i = 0; i < n; i++)
+            cnt[((pre[i] * b0 + id0[c0[i]]) * b1 + id1[c1[i]]) * b2 + id2[c2[i]]] += size[i];
         return 0;
     }
-    for (uint32_t i = 0; i < s->n; i++) {
-        uint64_t key = pre[i] * b + id[code[i]];
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = (uint64_t)pre[i] * b0 + id0[c0[i]];
+        for (int j = 1; j < k->n; j++) key = key * k->t[j]->n_blocks + k->t[j]->id[s->codes[s->depth + j][i]];
         size_t h = (size_t)key;
         if (!k->dense) {
             h = (size_t)((key * 0x9E3779B97F4A7C15ull) >> k->shift);
@@ -532,55 +588,82 @@ static int count_classes(Problem *P, const Snap *s, const int32_t *places, Keys 
     return 0;
 }
 
-/* Add `amount` (and `lost`) of the class with this key to the blocks it lies in. */
-static void add_mass(Problem *P, const Snap *s, const Keys *k, const size_t *offset, uint64_t key, int64_t amount,
-                     int64_t lost) {
-    uint64_t b = k->t->n_blocks, pre = key / b;
-    size_t at = offset[s->depth] + (size_t)(key - pre * b);
-    P->mass[at] += amount;
-    if (P->mass_lost) P->mass_lost[at] += lost;
-    for (int d = 0; d < s->depth; d++) {
-        at = offset[d] + s->digits[(size_t)d * s->n_pre + pre];
-        P->mass[at] += amount;
-        if (P->mass_lost) P->mass_lost[at] += lost;
+static void add_costs(const Problem *P, int segment, const Table *t, uint32_t block, int64_t m, int64_t l, Result *R) {
+    const Segment *seg = &P->seg[segment];
+    const int64_t *left = t->left + (size_t)block * seg->n_cols;
+    for (int i = 0; i < seg->n_cols; i++) {
+        R->extra[seg->cols[i]] += m * left[i];
+        R->excess[seg->cols[i]] += l * left[i];
     }
 }
 
-static int start_mass(Problem *P, const int32_t *places, Table **tables, size_t *offset) {
-    size_t n = 0;
-    for (int d = 0; d < P->n_segs; d++) {
-        tables[d] = table_of(P, &P->seg[d], places);
-        if (!tables[d]) return -1;
-        offset[d] = n;
-        n += tables[d]->n_blocks;
+/* Costs of one block in each of the segments that were left; `key` without its prefix. */
+static void add_rest(const Problem *P, const Snap *s, const Keys *k, uint64_t key, int64_t m, int64_t l, Result *R) {
+    for (int i = k->n - 1; i >= 0; i--) {
+        uint64_t b = k->t[i]->n_blocks, q = key / b;
+        add_costs(P, s->depth + i, k->t[i], (uint32_t)(key - q * b), m, l, R);
+        key = q;
     }
+}
+
+/* Masses are first added per prefix and per combination of the segments that were left: two additions a class.
+ * Where there are too many combinations, the costs of a class are added at once. */
+static int start_mass(Problem *P, const Snap *s, const Keys *k) {
+    size_t n = s->n_pre + (k->width <= WIDTH ? (size_t)k->width : 0);
     if (P->cap_mass < n) {
         P->mass = grow(P->mass, n, 8);
-        if (!P->hereditary) P->mass_lost = grow(P->mass_lost, n, 8);
+        P->mass_lost = P->hereditary ? NULL : grow(P->mass_lost, n, 8);
         P->cap_mass = n;
         if (!P->mass || (!P->hereditary && !P->mass_lost)) { P->cap_mass = 0; return -1; }
     }
     memset(P->mass, 0, 8 * n);
-    if (P->mass_lost) memset(P->mass_lost, 0, 8 * n);
+    if (!P->hereditary) memset(P->mass_lost, 0, 8 * n);
     return 0;
 }
 
-static void finish_mass(Problem *P, Table **tables, const size_t *offset, Result *R) {
-    for (int d = 0; d < P->n_segs; d++) {
-        const Segment *seg = &P->seg[d];
-        const Table *t = tables[d];
-        int64_t extra[MAX_COLUMNS] = {0}, excess[MAX_COLUMNS] = {0};
-        for (uint32_t b = 0; b < t->n_blocks; b++) {
-            int64_t m = P->mass[offset[d] + b], l = P->mass_lost ? P->mass_lost[offset[d] + b] : m;
-            if (!m && !l) continue;
-            const int64_t *left = t->left + (size_t)b * seg->n_cols;
-            for (int i = 0; i < seg->n_cols; i++) { extra[i] += m * left[i]; excess[i] += l * left[i]; }
+static inline void add_mass(Problem *P, const Snap *s, const Keys *k, uint64_t key, int64_t amount, int64_t lost, Result *R) {
+    uint64_t pre = key / k->width, rest = key - pre * k->width;
+    P->mass[pre] += amount;
+    if (!P->hereditary) P->mass_lost[pre] += lost;
+    if (k->width > WIDTH) { add_rest(P, s, k, rest, amount, lost, R); return; }
+    P->mass[s->n_pre + rest] += amount;
+    if (!P->hereditary) P->mass_lost[s->n_pre + rest] += lost;
+}
+
+/* All small classes of a dense table. */
+WIDE_VECTORS
+static void add_small(Problem *P, const Snap *s, size_t width, int64_t threshold, const int32_t *rows) {
+    const int32_t *cnt = P->cnt;
+    int32_t t = threshold > INT32_MAX ? INT32_MAX : (int32_t)threshold;
+    int64_t *last = P->mass + s->n_pre;
+    for (uint32_t pre = 0; pre < s->n_pre; pre++, cnt += width, rows += width) {
+        int64_t sum = 0;
+        for (size_t j = 0; j < width; j++) {
+            int64_t m = cnt[j] < t ? rows[j] : 0;
+            last[j] += m;
+            sum += m;
         }
-        for (int i = 0; i < seg->n_cols; i++) {
-            R->extra[seg->cols[i]] = extra[i];
-            R->excess[seg->cols[i]] = excess[i];
-        }
+        P->mass[pre] += sum;
     }
+    if (!P->hereditary) memcpy(P->mass_lost, P->mass, 8 * (s->n_pre + width));
+}
+
+/* From masses to costs by column. */
+static int finish_mass(Problem *P, const Snap *s, const Keys *k, const int32_t *places, Result *R) {
+    const int64_t *mass = P->mass, *lost = P->hereditary ? P->mass : P->mass_lost;
+    for (int d = 0; d < s->depth; d++) {
+        const Table *t = table_of(P, &P->seg[d], places);
+        if (!t) return -1;
+        const uint32_t *digits = s->digits + (size_t)d * s->n_pre;
+        for (uint32_t pre = 0; pre < s->n_pre; pre++)
+            if (mass[pre] || lost[pre]) add_costs(P, d, t, digits[pre], mass[pre], lost[pre], R);
+    }
+    if (k->width > WIDTH) return 0;
+    mass += s->n_pre;
+    lost += s->n_pre;
+    for (uint64_t j = 0; j < k->width; j++)
+        if (mass[j] || lost[j]) add_rest(P, s, k, j, mass[j], lost[j], R);
+    return 0;
 }
 
 /* Evaluate the classes that are large enough; fills slot_ok and slot_lost. */
@@ -650,83 +733,96 @@ static int star_passes(Problem *P, const Snap *s, int64_t size, int64_t rows) {
     return 1;
 }
 
+/* How many rows are in classes below the threshold, and how many classes are not. */
+WIDE_VECTORS
+static void count_small(const Problem *P, const Keys *k, int64_t *small, int64_t *large) {
+    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
+    int32_t t = P->threshold > INT32_MAX ? INT32_MAX : (int32_t)P->threshold, below = 0, many = 0;
+    for (size_t h = 0; h < k->cap; h++) { /* totals stay below 2^31 */
+        below += cnt[h] < t ? rows[h] : 0;
+        many += cnt[h] >= t;
+    }
+    *small = below;
+    *large = many;
+}
+
+/* Decide the classes that are large enough. Returns how many fail, or -1. */
+static int64_t check_values(Problem *P, const Snap *s, const Keys *k, int64_t large, Result *R) {
+    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
+    if (P->cap_slots < (size_t)large) {
+        size_t n = (size_t)large;
+        P->slot_pos = grow(P->slot_pos, n, 4);
+        P->slot_mask = grow(P->slot_mask, n, 8);
+        P->slot_ok = grow(P->slot_ok, n, 1);
+        P->slot_lost = grow(P->slot_lost, n, 8);
+        P->cap_slots = n;
+        if (!P->slot_pos || !P->slot_mask || !P->slot_ok || !P->slot_lost) { P->cap_slots = 0; return -1; }
+    }
+    uint32_t n_slots = 0;
+    for (size_t h = 0; h < k->cap; h++) {
+        int big = cnt[h] >= P->threshold;
+        P->slot[h] = big ? (int32_t)n_slots : -1;
+        if (big) P->slot_pos[n_slots++] = (uint32_t)h;
+    }
+    if (evaluate_slots(P, s, n_slots)) return -1;
+    int64_t failing = 0;
+    for (uint32_t j = 0; j < n_slots; j++) {
+        if (P->slot_ok[j]) continue;
+        R->lost += P->slot_lost[j];
+        if (!P->by_size) R->suppressed += rows[P->slot_pos[j]];
+        failing++;
+    }
+    return failing;
+}
+
+static int check_star(Problem *P, const Snap *s, const Keys *k, Result *R) {
+    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
+    int64_t size = P->n_people, n_rows = P->n_rows;
+    for (size_t h = 0; h < k->cap; h++) {
+        if (cnt[h] < P->threshold) continue;
+        if (P->n_attrs && !P->by_size && !P->slot_ok[P->slot[h]]) continue;
+        size -= cnt[h];
+        n_rows -= rows[h];
+    }
+    int ok = star_passes(P, s, size, n_rows);
+    R->feasible = ok > 0;
+    return ok < 0 ? -1 : 0;
+}
+
+static void sum_squares(const Problem *P, const Keys *k, Result *R) {
+    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
+    for (size_t h = 0; h < k->cap; h++) {
+        if (cnt[h] < P->threshold) continue;
+        if (P->n_attrs && !P->by_size && !P->slot_ok[P->slot[h]]) continue;
+        R->squares += (int64_t)rows[h] * rows[h];
+    }
+}
+
 static int check_from(Problem *P, const Snap *s, const int32_t *places, Result *R) {
     Keys k;
-    int values = P->n_attrs > 0;
-    if (count_classes(P, s, places, &k, values)) return -1;
-    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
-    int64_t small = 0, large = 0, squares = 0, threshold = P->threshold;
-    if (!P->units) {
-        int32_t t = threshold > INT32_MAX ? INT32_MAX : (int32_t)threshold;
-        for (size_t h = 0; h < k.cap; h++) small += cnt[h] < t ? cnt[h] : 0;
-    } else
-        for (size_t h = 0; h < k.cap; h++) small += cnt[h] < threshold ? rows[h] : 0;
+    if (count_classes(P, s, places, &k, P->n_attrs > 0)) return -1;
+    int64_t small, large, failing = 0;
+    count_small(P, &k, &small, &large);
     R->suppressed = R->lost = small;
     if (small > P->limit) return 0;
-    int64_t kept_size = 0, kept_rows = 0;
-    uint32_t n_slots = 0;
-    for (size_t h = 0; h < k.cap; h++) {
-        int big = cnt[h] >= threshold && cnt[h] > 0;
-        large += big;
-        int64_t r = big ? rows[h] : 0;
-        squares += r * r;
-    }
-    int bad = 0;
-    if (values) {
-        if (P->cap_slots < (size_t)large) {
-            size_t n = (size_t)large;
-            P->slot_pos = grow(P->slot_pos, n, 4);
-            P->slot_mask = grow(P->slot_mask, n, 8);
-            P->slot_ok = grow(P->slot_ok, n, 1);
-            P->slot_lost = grow(P->slot_lost, n, 8);
-            P->cap_slots = n;
-            if (!P->slot_pos || !P->slot_mask || !P->slot_ok || !P->slot_lost) { P->cap_slots = 0; return -1; }
-        }
-        for (size_t h = 0; h < k.cap; h++) {
-            int big = cnt[h] >= threshold && cnt[h] > 0;
-            P->slot[h] = big ? (int32_t)n_slots : -1;
-            if (big) P->slot_pos[n_slots++] = (uint32_t)h;
-        }
-        if (evaluate_slots(P, s, n_slots)) return -1;
-        for (uint32_t j = 0; j < n_slots; j++) {
-            if (P->slot_ok[j]) continue;
-            int64_t r = rows[P->slot_pos[j]];
-            R->lost += P->slot_lost[j];
-            bad = 1;
-            if (P->by_size) continue;
-            R->suppressed += r;
-            large--;
-            squares -= r * r;
-        }
-    }
-    R->classes = large;
-    R->squares = squares;
+    if (P->n_attrs && (failing = check_values(P, s, &k, large, R)) < 0) return -1;
     if (R->lost > P->limit) return 0;
-    R->feasible = R->suppressed <= P->limit && large > 0 && !(P->by_size && bad);
-    if (P->star && R->feasible && R->suppressed) {
-        for (size_t h = 0; h < k.cap; h++) {
-            if (cnt[h] < threshold || !cnt[h]) continue;
-            if (values && !P->by_size && !P->slot_ok[P->slot[h]]) continue;
-            kept_size += cnt[h];
-            kept_rows += rows[h];
-        }
-        int ok = star_passes(P, s, P->n_people - kept_size, P->n_rows - kept_rows);
-        if (ok < 0) return -1;
-        R->feasible = ok;
-    }
-    if (!P->costs || (!small && !bad)) return 0;
-    Table *tables[MAX_COLUMNS];
-    size_t offset[MAX_COLUMNS];
-    if (start_mass(P, places, tables, offset)) return -1;
-    if (small) for (size_t h = 0; h < k.cap; h++)
-        if (cnt[h] && cnt[h] < threshold) add_mass(P, s, &k, offset, k.dense ? h : P->keys[h], rows[h], rows[h]);
-    if (bad) for (uint32_t j = 0; j < n_slots; j++) {
+    R->classes = P->by_size ? large : large - failing;
+    R->feasible = R->suppressed <= P->limit && R->classes > 0 && !(P->by_size && failing);
+    if (P->star && R->feasible && R->suppressed && check_star(P, s, &k, R)) return -1;
+    if (!P->costs) { sum_squares(P, &k, R); return 0; }
+    if (!small && !failing) return 0;
+    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
+    if (start_mass(P, s, &k)) return -1;
+    if (small && k.dense && k.width <= WIDTH) add_small(P, s, (size_t)k.width, P->threshold, rows);
+    else if (small) for (size_t h = 0; h < k.cap; h++)
+        if (cnt[h] && cnt[h] < P->threshold) add_mass(P, s, &k, k.dense ? h : P->keys[h], rows[h], rows[h], R);
+    for (int64_t j = 0; failing && j < large; j++) {
         if (P->slot_ok[j]) continue;
         size_t h = P->slot_pos[j];
-        add_mass(P, s, &k, offset, k.dense ? h : P->keys[h], P->by_size ? 0 : rows[h], P->slot_lost[j]);
+        add_mass(P, s, &k, k.dense ? h : P->keys[h], P->by_size ? 0 : rows[h], P->slot_lost[j], R);
     }
-    finish_mass(P, tables, offset, R);
-    return 0;
+    return finish_mass(P, s, &k, places, R);
 }
 
 static int check_node(Problem *P, const int32_t *places, Result *R) {
@@ -874,7 +970,8 @@ static int visit(Search *S, int64_t node, int64_t *vector, double *value) {
     return 0;
 }
 
-static int dive(Search *S, int64_t node, int64_t max_checks) {
+/* Greedy descent. Steps are tried in the order of what they may gain, or of that gain per growth of `spread`. */
+static int dive(Search *S, int64_t node, const double *spread, int64_t max_checks) {
     int64_t here[MAX_COLUMNS] = {0}, there[MAX_COLUMNS] = {0};
     double here_value = 0, there_value = 0;
     if (!(S->status[node] & CHECKED) && visit(S, node, here, &here_value)) return -1;
@@ -885,7 +982,7 @@ static int dive(Search *S, int64_t node, int64_t max_checks) {
     while (S->checked < max_checks) {
         const uint8_t *place = S->places + node * S->n_cols;
         const int64_t *excess = S->kind == ROWS ? S->excess + node * S->n_cols : NULL;
-        double best = INFINITY;
+        double best = 0;
         int64_t target = -1;
         int col = 0, to = 0;
         for (int c = 0; c < S->n_cols; c++) {
@@ -895,8 +992,9 @@ static int dive(Search *S, int64_t node, int64_t max_checks) {
                 if (refused[c][q]) continue;
                 int64_t other = node + (q - place[c]) * S->stride[c], v[MAX_COLUMNS];
                 bound_of(S, S->places + other * S->n_cols, S->lost[node], excess, v);
-                double value = value_of(S, v);
-                if (value < best) { best = value; target = other; col = c; to = q; }
+                double gain = here_value - value_of(S, v);
+                if (spread && gain > 0) gain /= fmax(1e-9, spread[S->base[c] + q] - spread[at]);
+                if (gain > best) { best = gain; target = other; col = c; to = q; }
             }
         }
         if (target < 0) return 0;
@@ -909,7 +1007,8 @@ static int dive(Search *S, int64_t node, int64_t max_checks) {
     return 0;
 }
 
-/* Go on with the sweep; stop after max_checks or at a time. With `close`, check nothing more. */
+/* Go on with the sweep; stop after max_checks or at a time. With `close`, check nothing more. Where nothing may be
+ * suppressed, nodes that cannot win are checked too: most of them fail, and everything below a failing node fails. */
 static int sweep(Search *S, int64_t max_checks, double until, int close) {
     int n = S->n_cols, w = S->kind == ROWS ? n : 0;
     int64_t limit = S->P->limit;
@@ -938,7 +1037,7 @@ static int sweep(Search *S, int64_t max_checks, double until, int close) {
         double value = value_of(S, vector);
         int go = wins(S, vector, value, node);
         if (go < 0) return -1;
-        if (!go) continue;
+        if (!go && (limit || close)) continue;
         if (close) { if (value < S->least_open) S->least_open = value; continue; }
         if (S->checked >= max_checks || now_s() >= until) return 0;
         if (visit(S, node, vector, &value)) return -1;
@@ -961,6 +1060,7 @@ static void free_problem(Problem *P) {
     for (int c = 0; c < P->n_cols; c++) { free(P->blocks[c]); free(P->cost[c]); }
     for (int q = 0; q < P->n_rules; q++) {
         free(P->rules[q].set_start); free(P->rules[q].set_item); free(P->rules[q].weight); free(P->rules[q].reference);
+        free(P->rules[q].share);
     }
     free(P->index); free(P->cnt); free(P->cnt_rows); free(P->keys); free(P->hist); free(P->slot); free(P->slot_pos);
     free(P->slot_mask); free(P->slot_ok); free(P->slot_lost); free(P->mass); free(P->mass_lost); free(P->xlogx);
@@ -1059,6 +1159,21 @@ static int read_attribute(Problem *P, int a, PyObject *spec) {
     return e->start && e->value && e->count ? 0 : -1;
 }
 
+/* The equal distance has a shorter form: every code alone, all weights equal, products that a double holds. */
+static int singletons(Problem *P, Rule *r) {
+    uint32_t n_values = P->n_values[r->attr];
+    double most = (double)(P->n_people > r->total ? P->n_people : r->total);
+    if (!r->small || most * most * 4 > 9e15 || (uint32_t)r->n_sets + 1 != n_values || !r->first)
+        return 0;
+    for (int j = 0; j < r->n_sets; j++)
+        if (r->set_start[j + 1] - r->set_start[j] != 1 || r->set_item[j] != (uint32_t)j + 1 || r->weight[j] != r->weight[0])
+            return 0;
+    r->share = calloc(n_values, sizeof(double));
+    if (!r->share) return -1;
+    for (int j = 0; j < r->n_sets; j++) r->share[j + 1] = (double)r->reference[j];
+    return 0;
+}
+
 static int read_rule(Problem *P, int q, PyObject *spec) {
     Rule *r = &P->rules[q];
     PyObject *starts, *items, *weights, *references;
@@ -1070,7 +1185,8 @@ static int read_rule(Problem *P, int q, PyObject *spec) {
     r->set_item = copy_of(items, NULL);
     r->weight = copy_of(weights, NULL);
     r->reference = copy_of(references, NULL);
-    return r->set_start && r->set_item && r->weight && r->reference ? 0 : -1;
+    if (!r->set_start || !r->set_item || !r->weight || !r->reference) return -1;
+    return r->kind == CLOSENESS ? singletons(P, r) : 0;
 }
 
 static int prepare(Problem *P) {
@@ -1101,7 +1217,8 @@ static int prepare(Problem *P) {
     root->digits = calloc(1, 4);
     root->n_child = P->seg[0].n_combos;
     root->child = calloc((size_t)root->n_child + 1, sizeof *root->child);
-    return root->pre && root->digits && root->child ? 0 : -1;
+    root->asked = calloc((size_t)root->n_child + 1, 1);
+    return root->pre && root->digits && root->child && root->asked ? 0 : -1;
 }
 
 /* problem(n, columns, n_segs, codes, size, rows or None, attributes, rules, threshold, least, limit, n_rows, n_people,
@@ -1115,7 +1232,7 @@ static PyObject *py_problem(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "IOiOOOOOLLLLLpppLO", &P->root->n, &columns, &P->n_segs, &codes, &size, &rows, &attributes, &rules,
                           &threshold, &least, &limit, &n_rows, &n_people, &P->by_size, &P->star, &P->costs, &memory,
                           &decide)) { free_problem(P); return NULL; }
-    P->threshold = threshold; P->least = least; P->limit = limit; P->n_rows = n_rows; P->n_people = n_people;
+    P->threshold = threshold < 1 ? 1 : threshold; P->least = least; P->limit = limit; P->n_rows = n_rows; P->n_people = n_people;
     P->memory_cap = memory;
     P->decide = decide;
     Py_INCREF(decide);
@@ -1239,15 +1356,18 @@ static PyObject *state_of(Search *S) {
     return Py_BuildValue("LNLLd", (long long)S->best, vector, (long long)S->checked, (long long)S->position, S->least_open);
 }
 
-/* dive(search, node, max_checks), sweep(search, max_checks, seconds, close): (best, vector, checked, position, least open) */
+/* dive(search, node, spread or None, max_checks), sweep(search, max_checks, seconds, close): (best, vector, checked, position, least open) */
 static PyObject *py_dive(PyObject *self, PyObject *args) {
     (void)self;
-    PyObject *capsule;
+    PyObject *capsule, *spread;
     long long node, max_checks;
-    if (!PyArg_ParseTuple(args, "OLL", &capsule, &node, &max_checks)) return NULL;
+    if (!PyArg_ParseTuple(args, "OLOL", &capsule, &node, &spread, &max_checks)) return NULL;
     Search *S = PyCapsule_GetPointer(capsule, "lattice.search");
-    if (!S) return NULL;
-    if (dive(S, node, max_checks)) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    double *x = NULL;
+    if (!S || (spread != Py_None && !(x = copy_of(spread, NULL)))) return NULL;
+    int status = dive(S, node, x, max_checks);
+    free(x);
+    if (status) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     return state_of(S);
 }
 
@@ -1286,6 +1406,12 @@ static PyObject *py_visits(PyObject *self, PyObject *capsule) {
     return P ? PyLong_FromLongLong(P->visits) : NULL;
 }
 
+static PyObject *py_stats(PyObject *self, PyObject *capsule) {
+    (void)self;
+    Problem *P = PyCapsule_GetPointer(capsule, "lattice.problem");
+    return P ? Py_BuildValue("LLL", (long long)P->merges, (long long)P->merge_visits, (long long)P->memory) : NULL;
+}
+
 static PyMethodDef methods[] = {
     {"problem", py_problem, METH_VARARGS, "A problem for the kernel."},
     {"check", py_check, METH_VARARGS, "Check one node."},
@@ -1293,6 +1419,7 @@ static PyMethodDef methods[] = {
     {"dive", py_dive, METH_VARARGS, "Greedy descent."},
     {"sweep", py_sweep, METH_VARARGS, "Visit the nodes in order."},
     {"scores", py_scores, METH_VARARGS, "Scores of the checked nodes."},
+    {"stats", py_stats, METH_O, ""},
     {"visits", py_visits, METH_O, "Tuples looked at so far."},
     {NULL, NULL, 0, NULL},
 };

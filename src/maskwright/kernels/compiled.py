@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,24 @@ import numpy as np
 from maskwright.core.classes import ValueCounts
 from maskwright.core.exact import entropy_at_least
 from maskwright.core.rules import (
-    Closeness, DistinctAtLeast, EntropyAtLeast, Recursive, Rule, ShareAtMost, SizeAtLeast,
-)  # fmt: skip
+    Closeness,
+    DistinctAtLeast,
+    EntropyAtLeast,
+    Recursive,
+    Rule,
+    ShareAtMost,
+    SizeAtLeast,
+)
 from maskwright.kernels.lattice import Check, Problem
 from maskwright.kernels.rules import closeness_tables, farthest
 
+_lattice: Any
 try:
-    from maskwright.kernels import _lattice
+    _lattice = import_module("maskwright.kernels._lattice")
 except ImportError:  # not compiled at installation
-    _lattice = None  # type: ignore[assignment]
+    _lattice = None
 
-FUSED = 4096  # columns are fused while their values do not make more combinations than this
+FUSED = 2048  # columns are fused while their values do not make more combinations than this
 MEMORY = 1 << 29  # bytes for snapshots
 HISTOGRAMS = 1 << 26  # classes times values that the kernel may count at once
 SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS = range(6)
@@ -29,6 +37,11 @@ SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS = range(6)
 def available() -> bool:
     """Is the kernel installed?"""
     return _lattice is not None
+
+
+def kernel() -> Any:
+    """The compiled module: problem, check, search, dive, sweep, scores, visits."""
+    return _lattice
 
 
 def can_take(problem: Problem) -> bool:
@@ -80,21 +93,37 @@ def _fits(rule: Rule, people: int) -> bool:
 class CompiledChecker:
     """Checks nodes in the compiled kernel; same results as `kernels.lattice.Checker`."""
 
+    kills = True
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        names = [n for n in problem.sensitive if any(getattr(r, "attribute", None) == n for r in problem.rules)]
+        names = [
+            n for n in problem.sensitive if any(getattr(r, "attribute", None) == n for r in problem.rules)
+        ]
         columns, n_segments, codes = _columns(problem)
         plain = problem.sizes is problem.rows or np.array_equal(problem.sizes, problem.rows)
         sizes = [rule.k for rule in problem.rules if isinstance(rule, SizeAtLeast)]
         threshold = problem.least if problem.by_size else max(sizes, default=1)
         self.handle = _lattice.problem(
-            len(problem.rows), columns, n_segments, codes, problem.sizes.astype(np.int32),
+            len(problem.rows),
+            columns,
+            n_segments,
+            codes,
+            problem.sizes.astype(np.int32),
             None if plain else problem.rows.astype(np.int32),
             tuple(_attribute(problem, name) for name in names),
             tuple(_rule(problem, rule, names) for rule in problem.rules),
-            threshold, max(1, problem.least), problem.limit, int(problem.rows.sum()), int(problem.sizes.sum()),
-            problem.by_size, problem.star, bool(problem.columns[0].costs), MEMORY, self._decide,
-        )  # fmt: skip
+            threshold,
+            max(1, problem.least),
+            problem.limit,
+            int(problem.rows.sum()),
+            int(problem.sizes.sum()),
+            problem.by_size,
+            problem.star,
+            bool(problem.columns[0].costs),
+            MEMORY,
+            self._decide,
+        )
 
     def check(self, places: tuple[int, ...]) -> Check:
         return Check(*_lattice.check(self.handle, places))
@@ -107,7 +136,7 @@ class CompiledChecker:
 
 def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
     """Columns with the segment each is fused into: the largest first, because merging them shrinks most."""
-    codes = np.ascontiguousarray(np.stack([column.codes for column in problem.columns]), dtype=np.int32)
+    codes = np.array([column.codes for column in problem.columns], dtype=np.int32)
     present = [int(np.count_nonzero(np.bincount(row))) for row in codes]
     segment, number, product, room = {}, 0, 1, 1
     for c in sorted(range(len(present)), key=lambda c: (-present[c], c)):
@@ -135,9 +164,13 @@ def _attribute(problem: Problem, name: str) -> tuple[Any, ...]:
         np.bitwise_or.at(mask, counts.owner[inside], bits)
         return len(counts.values) + 1, True, mask, b"", b"", b""
     return (
-        len(counts.values) + 1, False, b"", counts.start.astype(np.uint32), counts.codes.astype(np.uint32),
+        len(counts.values) + 1,
+        False,
+        b"",
+        counts.start.astype(np.uint32),
+        counts.codes.astype(np.uint32),
         counts.counts.astype(np.int32),
-    )  # fmt: skip
+    )
 
 
 def _rule(problem: Problem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
@@ -165,9 +198,21 @@ def _rule(problem: Problem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
     small = max(moved, people * total * asked.numerator) < 2**62
     items = _nested([codes for _, codes in table], n_values)
     return (
-        CLOSENESS, attribute, first, small, asked.numerator, asked.denominator, 0, total, whole, float(rule.t),
-        farthest(rule) - float(rule.t), *_sets(items), np.array(weight, dtype=np.int64), reference,
-    )  # fmt: skip
+        CLOSENESS,
+        attribute,
+        first,
+        small,
+        asked.numerator,
+        asked.denominator,
+        0,
+        total,
+        whole,
+        float(rule.t),
+        farthest(rule) - float(rule.t),
+        *_sets(items),
+        np.array(weight, dtype=np.int64),
+        reference,
+    )
 
 
 def _sets(sets: Any) -> tuple[int, Any, Any]:

@@ -7,7 +7,6 @@ below `error(k)`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.segments import class_max, class_sums
 
 Floats = NDArray[np.float64]
 CHUNK = 1 << 14
@@ -24,8 +24,6 @@ compiled: ModuleType | None
 try:
     from maskwright.kernels import _disclosure as compiled
 except ImportError:  # no compiler at installation: the numpy twin serves
-    compiled = None
-if os.environ.get("MASKWRIGHT_PURE"):
     compiled = None
 
 
@@ -62,22 +60,25 @@ def rank(counts: ValueCounts, lo: int, hi: int, atoms: int, kernel: ModuleType |
 
 def _rank(counts: ValueCounts, lo: int, hi: int, atoms: int) -> Ranked:
     m = hi - lo
-    start = counts.start[lo : hi + 1]
-    part = slice(int(start[0]), int(start[-1]))
-    owner = np.repeat(np.arange(m), np.diff(start))
+    start = counts.start[lo : hi + 1] - counts.start[lo]
+    part = slice(int(counts.start[lo]), int(counts.start[hi]))
     codes, count = counts.codes[part], counts.counts[part]
-    ranks = np.arange(len(owner)) - (start[:-1] - start[0])[owner]
-    falling = np.empty_like(count)
-    falling[:] = count[np.lexsort((-count, owner))]
-    tops = np.zeros((atoms + 1, m), np.int64)
+    owner = np.repeat(np.arange(m), np.diff(start))
+    ranks = np.arange(len(owner)) - start[owner]
     seen = ranks < atoms
-    tops[ranks[seen] + 1, owner[seen]] = falling[seen]
-    sizes, target, missing = (np.zeros(m, np.int64) for _ in range(3))
-    np.add.at(sizes, owner, count)
-    known = codes > 0
-    np.maximum.at(target, owner[known], count[known])
-    missing[owner[~known]] = count[~known]
-    return Ranked(sizes, np.cumsum(tops, axis=0), target, missing > target)
+    tops = np.zeros((atoms + 1, m), np.int64)
+    tops[ranks[seen] + 1, owner[seen]] = _falling(count, owner, m)[seen]
+    target = class_max(np.where(codes > 0, count, 0), start)
+    missing = class_max(np.where(codes > 0, 0, count), start)
+    return Ranked(class_sums(count, start), np.cumsum(tops, axis=0), target, missing > target)
+
+
+def _falling(count: Ints, owner: Ints, m: int) -> Ints:
+    """The counts of each bucket in falling order."""
+    most = int(count.max(initial=0))
+    if m * (most + 1) < 2**62:  # one key, and a sort that profits from its being nearly in order
+        return most - np.sort(owner * (most + 1) + (most - count), kind="stable") % (most + 1)
+    return count[np.lexsort((-count, owner))]
 
 
 def minima(ranked: Ranked, kernel: ModuleType | None = compiled) -> tuple[Floats, Floats]:

@@ -63,7 +63,9 @@ class Check(NamedTuple):
         extra: by column, what suppression adds to the cost of the node.
         excess: by column, what suppression adds at least to the cost of every feasible refinement.
         classes: classes that are kept.
-        squares: sum of their squared rows.
+        squares: sum of their squared rows (where the columns have no costs).
+
+    Where `lost` exceeds the limit, nothing but `feasible` (false) and `lost` can be relied on.
     """
 
     feasible: bool
@@ -76,7 +78,12 @@ class Check(NamedTuple):
 
 
 class Checks(Protocol):
-    """Anything that can check a node, given as one place per column."""
+    """Anything that can check a node, given as one place per column.
+
+    `kills`: wherever a class fails, some row is lost in every refinement.
+    """
+
+    kills: bool
 
     def check(self, places: tuple[int, ...]) -> Check: ...
 
@@ -91,6 +98,8 @@ class Outcome(NamedTuple):
 
 class Checker:
     """The numpy twin of the compiled kernel."""
+
+    kills = True
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -150,7 +159,9 @@ def union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:
     for name, vc in classes.sensitive.items():
         entry = chosen[vc.owner]
         codes = vc.codes[entry].astype(np.int64)
-        parts[name] = ValueCounts.collect(vc.values, 1, np.zeros(len(codes), np.int64), codes, vc.counts[entry])
+        parts[name] = ValueCounts.collect(
+            vc.values, 1, np.zeros(len(codes), np.int64), codes, vc.counts[entry]
+        )
     return Classes(classes.sizes[chosen].sum(keepdims=True), classes.rows[chosen].sum(keepdims=True), parts)
 
 
@@ -168,8 +179,9 @@ def summarise(problem: Problem, places: tuple[int, ...], first: Ints, rows: Ints
         extra.append(int((rows[gone] * left[gone]).sum()))
         excess.append(int((lost * left).sum()))
     return Check(
-        feasible, suppressed, total_lost, tuple(extra), tuple(excess), len(kept), int((kept * kept).sum())
-    )
+        feasible, suppressed, total_lost, tuple(extra), tuple(excess), len(kept),
+        0 if problem.columns[0].costs else int((kept * kept).sum()),
+    )  # fmt: skip
 
 
 def _sums(group: Ints, weights: Ints, n_groups: int) -> Ints:

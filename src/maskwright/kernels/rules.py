@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.exact import entropy_at_least
 from maskwright.core.rules import (
-    Closeness, DistinctAtLeast, EntropyAtLeast, Recursive, Rule, ShareAtMost, SizeAtLeast,
-)  # fmt: skip
+    Closeness,
+    DistinctAtLeast,
+    EntropyAtLeast,
+    Recursive,
+    Rule,
+    ShareAtMost,
+    SizeAtLeast,
+)
 
 Bools = NDArray[np.bool_]
 ALL = np.iinfo(np.int64).max  # "every row of the class", before it is cut to the class
@@ -84,9 +90,13 @@ def _share(rule: ShareAtMost, counts: ValueCounts, classes: Classes) -> tuple[Bo
     if _safe(peak, num) and _safe(peak, den):
         passes = most * den <= classes.sizes * num
     else:
-        passes = np.array([int(x) * den <= int(n) * num for x, n in zip(most, classes.sizes, strict=True)], bool)
+        passes = np.array(
+            [int(x) * den <= int(n) * num for x, n in zip(most, classes.sizes, strict=True)], bool
+        )
     share = float(rule.share)
-    whole = np.array_equal(classes.sizes, classes.rows)  # a row is a person: a lost row makes the class smaller
+    whole = np.array_equal(
+        classes.sizes, classes.rows
+    )  # a row is a person: a lost row makes the class smaller
     return passes, (most - share * classes.sizes) / (1 - share if whole and share < 1 else 1.0)
 
 
@@ -145,10 +155,14 @@ def _closeness(rule: Closeness, counts: ValueCounts) -> tuple[Bools, NDArray[np.
         passes = moved * asked.denominator <= total * (reference_total * asked.numerator)
         distance = moved / np.maximum(1.0, total * float(reference_total)) / whole
     else:
-        off = np.abs((dense @ inside).astype(object) * reference_total - np.outer(total.astype(object), scale))
+        off = np.abs(
+            (dense @ inside).astype(object) * reference_total - np.outer(total.astype(object), scale)
+        )
         moved_exact = [sum(w * x for w, x in zip(weight, row, strict=True)) for row in off.tolist()]
         bounds = [int(n) * reference_total * asked.numerator for n in total]
-        passes = np.array([m * asked.denominator <= b for m, b in zip(moved_exact, bounds, strict=True)], bool)
+        passes = np.array(
+            [m * asked.denominator <= b for m, b in zip(moved_exact, bounds, strict=True)], bool
+        )
         distance = np.array(
             [m / max(1, int(n) * reference_total * whole) for m, n in zip(moved_exact, total, strict=True)]
         )
@@ -165,14 +179,15 @@ def closeness_tables(rule: Closeness) -> tuple[list[tuple[int, tuple[int, ...]]]
 
 
 def farthest(rule: Closeness) -> float:
-    """The largest distance that a class can have: all of it on one value."""
+    """The largest distance that a class can have: all of it on one value. Never less than the exact figure."""
     total = sum(rule.reference)
     if not total:
         return 0.0
-    best = Fraction(0)
-    shares = [Fraction(sum(rule.reference[v] for v in codes), total) for _, codes in rule.sets]
+    base, change = 0.0, [0.0] * len(rule.reference)
+    for weight, codes in rule.sets:
+        share = sum(rule.reference[v] for v in codes) / total
+        base += float(weight) * share
+        for v in codes:  # a class inside the set is 1 − share away from it instead of share
+            change[v] += float(weight) * (1 - 2 * share)
     first = 0 if rule.missing == "value" else 1
-    for value in range(first, len(rule.reference)):
-        terms = zip(rule.sets, shares, strict=True)
-        best = max(best, sum((w * abs((value in codes) - q) for (w, codes), q in terms), Fraction(0)))
-    return float(best) * (1 + 1e-12)
+    return (base + max(change[first:], default=0.0)) * (1 + 1e-9)

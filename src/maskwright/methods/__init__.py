@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from maskwright.core.method import Method
+from maskwright.methods.incognito import Incognito
 from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.methods.samarati import Samarati
 
 METHODS: dict[str, type[Method]] = {
     "optimal-lattice": OptimalLattice,
+    "samarati": Samarati,
+    "incognito": Incognito,
 }

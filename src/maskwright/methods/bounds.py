@@ -7,28 +7,47 @@ node is at least its own cost without suppression plus, column by column, the la
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
+from maskwright.core.summary import Summary
 from maskwright.kernels.lattice import Check
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.objectives import Objective, Vector, node_totals
 
 Places = tuple[int, ...]
+Spread = list[list[float]]  # by attribute and place
 
 
 class Bounds:
     """Exact vectors of nodes and of lower bounds, and floats for many nodes at once."""
 
-    def __init__(self, objective: Objective, lattice: Lattice, least: int, rows: int) -> None:
+    def __init__(self, objective: Objective, lattice: Lattice, least: int, summary: Summary) -> None:
         self.objective = objective
         self.lattice = lattice
+        self.summary = summary
         self.least = max(1, least)
-        self.rows = rows
+        self.rows = objective.rows
         self.width = len(lattice.shape) if objective.kind == "rows" else 0
-        self.blocks = [[len(lattice.level(a, p).labels) for p in range(n)] for a, n in enumerate(lattice.shape)]
+        self.blocks = [
+            [len(lattice.level(a, p).labels) for p in range(n)] for a, n in enumerate(lattice.shape)
+        ]
+
+    @cached_property
+    def entropies(self) -> Spread:
+        """By attribute and place, the entropy of the published values."""
+        result = []
+        for a, codes in enumerate(self.summary.codes):
+            rows = np.bincount(codes, weights=self.summary.rows)
+            spread = []
+            for place in range(self.lattice.shape[a]):
+                p = np.bincount(self.lattice.level(a, place).blocks[: len(rows)], weights=rows) / self.rows
+                spread.append(float(-(p[p > 0] * np.log(p[p > 0])).sum()))
+            result.append(spread)
+        return result
 
     def vector(self, places: Places, check: Check) -> Vector:
         """The vector of a checked node."""
@@ -69,7 +88,9 @@ class Bounds:
             vectors = np.array(
                 [np.array(t, dtype=np.int64)[p] for t, p in zip(self.objective.totals, places, strict=True)]
             ).T
-            return self.objective.approximate((vectors + excess if kind == "rows" else vectors).astype(np.float64))
+            return self.objective.approximate(
+                (vectors + excess if kind == "rows" else vectors).astype(np.float64)
+            )
         kept = (self.rows - lost).astype(np.float64)
         if kind == "suppressed":
             return lost.astype(np.float64)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
+from maskwright.core.classes import Classes, Ints, Originals
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model
+from maskwright.core.population import count_matches
 from maskwright.core.rules import DistinctAtLeast, Rule, SizeAtLeast
 from maskwright.core.summary import Summary
 from maskwright.kernels.lattice import Check, Outcome, Problem, summarise
@@ -45,6 +47,11 @@ class Evaluator:
         self.task = task
         self.problem = problem
         self.allowed = allowed
+        self.local = all(m.is_local() for m in task.search)
+        self.kills = task.summary.shared is None and all(
+            m.is_local() and (m.merge_safe or m.hereditary or m.kernel(task.context) is not None)
+            for m in task.search
+        )
 
     def check(self, places: tuple[int, ...]) -> Check:
         node = tuple(levels[place] for levels, place in zip(self.allowed, places, strict=True))
@@ -56,7 +63,7 @@ class Evaluator:
     def evaluate(self, node: Node) -> Evaluation:
         summary = self.task.summary
         group_of, n_groups = group_tuples(summary, node)
-        classes = with_codes(summary, node, group_of, summary.classes(group_of, n_groups))
+        classes = furnish(self.task, node, group_of, summary.classes(group_of, n_groups))
         passes, lost = self._verdicts(classes)
         if self.problem.by_size:
             gone = classes.sizes < self.problem.least
@@ -91,7 +98,7 @@ class Evaluator:
 
     def _failing(self, classes: Classes, passes: Bools) -> Bools:
         """Failing classes; where classes depend on each other, until those that remain pass together."""
-        if all(model.is_local() for model in self.task.search):
+        if self.local:
             return ~passes
         while passes.any():
             kept = classes.take(passes)
@@ -106,9 +113,13 @@ class Evaluator:
 
     def _holds(self, node: Node, group_of: Ints, classes: Classes, gone: Bools) -> bool:
         """Do all models hold on what would be published?"""
+        if self.local and not gone.any():
+            return all(bool(m.passing(classes, self.task.context).all()) for m in self.task.search)
         published, _ = publish(self.task.summary, node, group_of, gone, self.problem.star)
-        classes = with_star_codes(self.task.summary, node, published, classes, gone, self.problem.star)
-        return classes.n > 0 and all(bool(m.passing(classes, self.task.context).all()) for m in self.task.search)
+        classes = what_is_published(self.task, node, published, classes, gone, self.problem.star)
+        return classes.n > 0 and all(
+            bool(m.passing(classes, self.task.context).all()) for m in self.task.search
+        )
 
 
 def max_of(arrays: list[Ints], none: Ints) -> Ints:
@@ -124,31 +135,49 @@ def publish(summary: Summary, node: Node, group_of: Ints, gone: Bools, star: boo
     return number[group_of], starred
 
 
-def with_codes(summary: Summary, node: Node, group_of: Ints, classes: Classes) -> Classes:
-    """Classes that know which label they publish in each column."""
-    first = np.zeros(classes.n, dtype=np.int64)
+def furnish(task: Task, node: Node, group_of: Ints, classes: Classes, starred: bool = False) -> Classes:
+    """Add to the classes what the models of the search need to know of them; the last one may be starred."""
+    needs = task.needs()
+    if "originals" in needs:
+        classes = replace(classes, originals=Originals.of(group_of, task.summary.sizes, classes.n))
+    if needs & {"labels", "population"}:
+        classes = replace(
+            classes,
+            attributes=tuple(h.attribute for h in task.summary.attributes),
+            codes=_codes(task.summary, node, group_of, classes.n, starred),
+        )
+    if "population" in needs and task.census is not None and classes.codes is not None:
+        blocks = [h.levels[n].blocks for h, n in zip(task.summary.attributes, node, strict=True)]
+        population = count_matches(task.census, blocks, classes.codes)
+        if starred:  # `*` may be anybody
+            population[-1] = task.census.n_people
+        classes = replace(classes, population=population)
+    return classes
+
+
+def _codes(summary: Summary, node: Node, group_of: Ints, n: int, starred: bool) -> NDArray[np.int32]:
+    """The block that each class publishes in each column; a starred one differs, except where all is `*`."""
+    first = np.zeros(n, dtype=np.int64)
     inside = np.flatnonzero(group_of >= 0)[::-1]
     first[group_of[inside]] = inside
-    codes = np.array(
-        [h.levels[n].blocks[c[first]] for h, c, n in zip(summary.attributes, summary.codes, node, strict=True)],
-        dtype=np.int32,
-    ).reshape(len(node), classes.n)
-    return replace(classes, attributes=tuple(h.attribute for h in summary.attributes), codes=codes)
+    codes = np.empty((len(node), n), dtype=np.int32)
+    for a, (h, c, number) in enumerate(zip(summary.attributes, summary.codes, node, strict=True)):
+        codes[a] = h.levels[number].blocks[c[first]]
+        if starred:
+            codes[a, -1] = 0 if number == h.top else len(h.levels[number].labels)
+    return codes
 
 
-def with_star_codes(
-    summary: Summary, node: Node, published: Ints, classes: Classes, gone: Bools, star: bool
+def what_is_published(
+    task: Task, node: Node, published: Ints, classes: Classes, gone: Bools, star: bool
 ) -> Classes:
-    """The classes that would be published. A starred group has a label of its own, except where all is `*`."""
+    """The classes that remain, and the starred one if there is one."""
     if not gone.any():
         return classes
     if not star:
         return classes.take(~gone)
-    result = with_codes(summary, node, published, summary.classes(published, int(published.max()) + 1))
-    if result.codes is not None:
-        for a, (h, n) in enumerate(zip(summary.attributes, node, strict=True)):
-            result.codes[a, -1] = 0 if n == h.top else len(h.levels[n].labels)
-    return result
+    n_groups = int(published.max()) + 1
+    return furnish(task, node, published, task.summary.classes(published, n_groups), starred=True)
 
 
 def rules_of(models: list[Model], context: Context) -> tuple[Rule, ...] | None:

@@ -34,12 +34,14 @@ def full_domain(
     if n_groups == 0:
         raise NotVerified("the search chose a node that suppresses every row; please report this")
     allocation = Allocation(np.arange(summary.n_tuples, dtype=np.int64), group_of, summary.rows)
-    classes = summary.classes(group_of, n_groups)
+    classes = summary.classes(group_of, n_groups) if gone.any() else found.classes
     labels = tuple(_labels(task, a, n, group_of, n_groups, starred) for a, n in enumerate(node))
     return Grouping(summary, allocation, labels, classes, node, starred, search)
 
 
-def _labels(task: Task, a: int, number: int, group_of: np.ndarray, n_groups: int, starred: int | None) -> Labels:
+def _labels(
+    task: Task, a: int, number: int, group_of: np.ndarray, n_groups: int, starred: int | None
+) -> Labels:
     hierarchy = task.summary.attributes[a]
     level = hierarchy.levels[number]
     of_group = np.zeros(n_groups, dtype=np.int32)

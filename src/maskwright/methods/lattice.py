@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,26 +78,17 @@ class Lattice:
     @cached_property
     def coarser(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Per attribute and place, the places of its immediate coarsenings among the allowed levels."""
-        return tuple(
-            _covers(h.refines[np.ix_(levels, levels)])
-            for h, levels in zip(self.attributes, self.allowed, strict=True)
-        )
+        return tuple(_order(h, levels)[0] for h, levels in zip(self.attributes, self.allowed, strict=True))
 
     @cached_property
     def finer(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Per attribute and place, the places of its immediate refinements among the allowed levels."""
-        return tuple(
-            _covers(h.refines[np.ix_(levels, levels)].T)
-            for h, levels in zip(self.attributes, self.allowed, strict=True)
-        )
+        return tuple(_order(h, levels)[1] for h, levels in zip(self.attributes, self.allowed, strict=True))
 
     @cached_property
-    def down_sets(self) -> tuple[Ints, ...]:
+    def down_sets(self) -> tuple[tuple[int, ...], ...]:
         """Per attribute and place, how many allowed levels refine it, itself included."""
-        return tuple(
-            h.refines[np.ix_(levels, levels)].sum(axis=0).astype(np.int64)
-            for h, levels in zip(self.attributes, self.allowed, strict=True)
-        )
+        return tuple(_order(h, levels)[2] for h, levels in zip(self.attributes, self.allowed, strict=True))
 
     @cached_property
     def maximal(self) -> list[int]:
@@ -120,6 +111,16 @@ class Lattice:
 
     def names(self, node: Node) -> dict[str, str]:
         return {h.attribute: h.levels[n].name for h, n in zip(self.attributes, node, strict=True)}
+
+
+Steps = tuple[tuple[int, ...], ...]
+
+
+@lru_cache(maxsize=256)
+def _order(hierarchy: Hierarchy, levels: tuple[int, ...]) -> tuple[Steps, Steps, tuple[int, ...]]:
+    """Steps up and down among the allowed levels of one attribute, and how many levels refine each."""
+    below = hierarchy.refines[np.ix_(levels, levels)]
+    return _covers(below), _covers(below.T), tuple(int(n) for n in below.sum(axis=0))
 
 
 def _covers(below: NDArray[np.bool_]) -> tuple[tuple[int, ...], ...]:

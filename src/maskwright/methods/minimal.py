@@ -90,15 +90,15 @@ def _bisect(nodes: Nodes, state: State, path: list[int]) -> None:
 
 def _settle(nodes: Nodes, state: State, number: int) -> bool:
     """Check a node and tag what follows. Does it satisfy?"""
-    seen = nodes.look(number)
-    if seen.satisfies:
+    satisfies = nodes.satisfies(number)
+    if satisfies:
         nodes.mark(state, number, SETTLED, up=True)
         state[number] = FOUND
-    elif seen.hopeless:
+    elif nodes.hopeless(number):
         nodes.mark(state, number, SETTLED, up=False)
     else:
         state[number] = SETTLED
-    return seen.satisfies
+    return satisfies
 
 
 def minimal_among(nodes: Nodes, numbers: Iterable[int]) -> list[int]:

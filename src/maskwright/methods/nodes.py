@@ -16,6 +16,7 @@ from maskwright.core.classes import Ints
 from maskwright.core.exact import Exact
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Method, Task
+from maskwright.core.rules import SizeAtLeast
 from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.kernels.lattice import Check, Checks
 from maskwright.methods import refusal
@@ -115,17 +116,22 @@ class Nodes:
     def _size_checks(self, method: OptimalLattice) -> Checks | None:
         """Checks that count classes only, where the number of classes can rule a node out.
 
-        Every class of at least k people is published only if none of them can be suppressed for another reason.
-        There are never more than people/k of them, so that larger bounds on their number say nothing.
+        There are never more than people/k classes of k people, so that larger bounds on their number say nothing.
         """
-        problem = self.problem
-        if self.most_groups is None or self.most_groups >= self.task.summary.n_people // problem.least:
+        if self.most_groups is None or self.most_groups >= self.task.summary.n_people // self.least:
             return None
-        if not problem.by_size and problem.limit > 0:
-            return None
-        columns = tuple(replace(column, costs=(), cap=0) for column in problem.columns)
-        sizes = replace(problem, columns=columns, sensitive={}, rules=(), by_size=True, star=False)
+        columns = tuple(replace(column, costs=(), cap=0) for column in self.problem.columns)
+        sizes = replace(
+            self.problem, columns=columns, sensitive={}, rules=(), least=self.least, by_size=True, star=False
+        )
         return method.checks(replace(self.task, search=[]), self.lattice, sizes)
+
+    @cached_property
+    def least(self) -> int:
+        """Smaller classes are never published."""
+        rules = (rule for model in self.task.search for rule in model.kernel(self.task.context) or ())
+        least = max((rule.k for rule in rules if isinstance(rule, SizeAtLeast)), default=1)
+        return max(least, self.problem.least) if self.problem.by_size else least
 
     def places(self, number: int) -> Places:
         lattice = self.lattice
@@ -135,23 +141,40 @@ class Nodes:
         """Check a node, unless that has been done or a necessary condition says that it cannot satisfy."""
         if number not in self._seen:
             self.task.progress.check()
-            self._seen[number] = self._look(self.places(number))
+            self._seen[number] = self._rule_out(number) or self._check(number)
         return self._seen[number]
 
-    def _look(self, places: Places) -> Seen:
-        limit = self.problem.limit
-        if self._sizes is not None and self.most_groups is not None:
-            sizes = self._sizes.check(places)
-            if sizes.suppressed > limit:
-                self.by_size += 1
-                return Seen(False, True, None)
-            if sizes.classes > self.most_groups:
-                self.by_condition += 1
-                return Seen(False, limit == 0, None)  # a refinement has as many classes, or suppresses some
+    def hopeless(self, number: int) -> bool:
+        """Does neither the node satisfy nor any refinement of it, as far as is known?"""
+        seen = self.look(number)
+        if seen.check is None and not seen.hopeless:
+            seen = self._seen[number] = self._check(number)
+        return seen.hopeless
+
+    def _check(self, number: int) -> Seen:
         self.checked += 1
-        check = self._checks.check(places)
-        hopeless = check.lost > limit or (self.upward and not check.feasible)
+        check = self._checks.check(self.places(number))
+        hopeless = check.lost > self.problem.limit or (self.upward and not check.feasible)
         return Seen(check.feasible, hopeless, check)
+
+    def _rule_out(self, number: int) -> Seen | None:
+        """Rule a node out by the sizes of its classes, or by condition 2, if they suffice.
+
+        Of the classes of at least k people, all those beyond `most_groups` must be suppressed as a whole, here and
+        in every refinement. Suppression by size does not do that here, whatever the limit.
+        """
+        if self._sizes is None or self.most_groups is None:
+            return None
+        sizes = self._sizes.check(self.places(number))
+        if sizes.suppressed > self.problem.limit:
+            self.by_size += 1
+            return Seen(False, True, None)
+        excess = max(0, sizes.classes - self.most_groups)
+        hopeless = sizes.suppressed + excess * self.least > self.problem.limit
+        if hopeless or (excess and self.problem.by_size):
+            self.by_condition += 1
+            return Seen(False, hopeless, None)
+        return None
 
     def satisfies(self, number: int) -> bool:
         return self.look(number).satisfies
@@ -224,9 +247,11 @@ class Nodes:
 
     def by_score(self, numbers: Sequence[int]) -> list[int]:
         """Satisfying nodes, best first; equal scores in lexicographic order of the levels."""
-        compare = self.objective.compare
-        key = cmp_to_key(lambda a, b: compare(self.vector(a), self.vector(b)))
-        return sorted(sorted(numbers), key=key)
+
+        def compare(a: int, b: int) -> int:
+            return self.objective.compare(self.vector(a), self.vector(b))
+
+        return sorted(sorted(numbers), key=cmp_to_key(compare))
 
     def suppressed(self, number: int) -> int:
         check = self.look(number).check

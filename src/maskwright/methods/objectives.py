@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,13 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Ints
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyError
-from maskwright.methods.lattice import Lattice, Node
+from maskwright.methods.lattice import Lattice
 
 ObjectiveName = Literal[
     "information-loss", "arx-loss", "arx-loss-mean", "precision", "non-uniform-entropy", "discernibility",
     "average-class-size", "height",
 ]  # fmt: skip
+OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
 Vector = tuple[int, ...]
 NEAR = 1e-11  # floats this near to each other (relatively) are compared again in integers
 BITS = 1 << 24  # entropies are sums of logarithms in units of 2^-24 bit, so that they compare exactly
@@ -124,10 +125,10 @@ def build(name: str, lattice: Lattice, summary: Summary, weights: Mapping[str, F
         return Objective(name, "classes", "linear", (1,), (1,), rows)
     weight = _weights(lattice, weights)
     costs = tuple(_costs(name, lattice, summary, a) for a in range(len(lattice.shape)))
-    tuple_rows = summary.rows
+    rows_of = [_rows_by_code(summary, a) for a in range(len(lattice.shape))]
     totals = tuple(
-        tuple(int((table[codes] * tuple_rows).sum()) for table in tables)
-        for tables, codes in zip(costs, summary.codes, strict=True)
+        tuple(int(table @ by_code) for table in tables)
+        for tables, by_code in zip(costs, rows_of, strict=True)
     )
     if name == "height":
         scale = math.lcm(*(w.denominator for w in weight))
@@ -149,7 +150,7 @@ def build(name: str, lattice: Lattice, summary: Summary, weights: Mapping[str, F
     offset = 0
     if name == "non-uniform-entropy":
         exact = (_bits(h.levels[0].blocks, summary, a) for a, h in enumerate(lattice.attributes))
-        sums = [int((bits[codes] * tuple_rows).sum()) for bits, codes in zip(exact, summary.codes, strict=True)]
+        sums = [int(bits @ by_code) for bits, by_code in zip(exact, rows_of, strict=True)]
         offset = sum(f * total for f, total in zip(factors, sums, strict=True))
     return Objective(name, "rows", "linear", factors, (divisor,), rows, costs, caps, totals, offset)
 
@@ -161,7 +162,10 @@ def _shares(
     if name == "non-uniform-entropy":
         shares = [w / BITS for w in weight]
     else:
-        shares = [w / (sum(weight) * rows * cap) if cap else Fraction(0) for w, cap in zip(weight, caps, strict=True)]
+        shares = [
+            w / (sum(weight) * rows * cap) if cap else Fraction(0)
+            for w, cap in zip(weight, caps, strict=True)
+        ]
     divisor = math.lcm(*(s.denominator for s in shares))
     return tuple(int(s * divisor) for s in shares), divisor
 
@@ -196,23 +200,26 @@ def _cap(name: str, lattice: Lattice, summary: Summary, a: int) -> int:
     if name == "precision":
         return int(hierarchy.height)
     if name == "non-uniform-entropy":
-        return int(round(math.log2(max(1, summary.n_rows)) * BITS))
+        return round(math.log2(max(1, summary.n_rows)) * BITS)
     return hierarchy.base - 1
 
 
 def _bits(blocks: NDArray[np.int32], summary: Summary, a: int) -> Ints:
     """log2 of the rows that share each code's block, in units of 1/BITS."""
-    rows = np.zeros(len(blocks), dtype=np.int64)
-    np.add.at(rows, summary.codes[a], summary.rows)
     per_block = np.zeros(int(blocks.max()) + 1, dtype=np.int64)
-    np.add.at(per_block, blocks, rows)
+    np.add.at(per_block, blocks, _rows_by_code(summary, a))
     logs = np.log2(np.maximum(per_block, 1).astype(np.float64))
     return np.rint(logs * BITS).astype(np.int64)[blocks]
+
+
+def _rows_by_code(summary: Summary, a: int) -> Ints:
+    counts = np.bincount(
+        summary.codes[a], weights=summary.rows, minlength=len(summary.attributes[a].values) + 1
+    )
+    return np.asarray(counts, dtype=np.int64)  # exact: tables stay far below 2^53 rows
 
 
 def node_totals(objective: Objective, places: tuple[int, ...]) -> Vector:
     """The cost of a node by attribute when nothing is suppressed."""
     return tuple(totals[place] for totals, place in zip(objective.totals, places, strict=True))
 
-
-__all__ = ["BITS", "NEAR", "Node", "Objective", "ObjectiveName", "Vector", "build", "node_totals"]

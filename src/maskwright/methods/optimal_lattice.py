@@ -9,25 +9,32 @@ large to be listed, the best node found is returned with a proven bound on how f
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, field_validator
 
 from maskwright.core.exact import Exact
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Method, Task
 from maskwright.core.verdict import plain
-from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.lattice import Checker, Checks, Column, Problem
+from maskwright.errors import PolicyNotMet
+from maskwright.kernels.compiled import CompiledChecker
+from maskwright.kernels.lattice import Checks, Column, Problem, checker
 from maskwright.methods import refusal
+from maskwright.methods.anytime import Anytime, Relaxed
 from maskwright.methods.bounds import Bounds
 from maskwright.methods.evaluate import Evaluator, rules_of
+from maskwright.methods.fast_sweep import FastSearch
 from maskwright.methods.full_domain import full_domain
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.objectives import Objective, ObjectiveName, build
 from maskwright.methods.sweep import Found, Search, Stop
 
-LISTED = 2_000_000  # lattices up to this size are searched to the end
+LISTED = 400_000  # lattices up to this size are searched to the end
+BUDGET_S = 50.0  # for larger ones, unless the policy says otherwise
 
 
 class OptimalLattice(Method):
@@ -74,7 +81,9 @@ class OptimalLattice(Method):
         report["cpu_s"] = time.process_time() - cpu
         return grouping
 
-    def problem(self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None) -> Problem:
+    def problem(
+        self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None
+    ) -> Problem:
         """The task as the kernels see it."""
         summary = task.summary
         rules = rules_of(list(task.search), task.context) or ()
@@ -83,6 +92,8 @@ class OptimalLattice(Method):
         for a, codes in enumerate(summary.codes):
             blocks = tuple(lattice.level(a, place).blocks for place in range(lattice.shape[a]))
             costs, cap = ((), 0) if objective.kind != "rows" else (objective.costs[a], objective.caps[a])
+            if lattice.allowed[a] == (lattice.attributes[a].top,):
+                codes = np.zeros_like(codes)  # every value alike: nothing to tell apart
             columns.append(Column(codes, blocks, costs, cap))
         return Problem(
             tuple(columns),
@@ -100,23 +111,41 @@ class OptimalLattice(Method):
         """The fastest way to check a node that is right for these models."""
         known = rules_of(list(task.search), task.context) is not None
         if known and task.summary.whole_tuples_are_people:
-            return Checker(problem)
+            return checker(problem)
         return Evaluator(task, problem, lattice.allowed)
 
     def _search(self, task: Task, lattice: Lattice, objective: Objective, problem: Problem) -> Found:
-        if lattice.n_nodes > LISTED:
-            raise PolicyError("not yet")
-        bounds = Bounds(objective, lattice, problem.least, task.summary.n_rows)
-        stop = Stop(at=None if self.budget_s is None else time.monotonic() + self.budget_s)
+        bounds = Bounds(objective, lattice, problem.least, task.summary)
+        listed = lattice.n_nodes <= LISTED
+        budget = self.budget_s if listed or self.budget_s is not None else BUDGET_S
+        stop = Stop(at=None if budget is None else time.monotonic() + budget)
 
         def watch(text: str, share: float) -> None:
             task.progress.share(share, text)
 
-        search = Search(lattice, bounds, self.checks(task, lattice, problem), problem.limit, watch)
-        found = search.run(stop)
-        if found.best is not None:
-            found.suppressed = search.results[found.best].suppressed
-        return found
+        checks = self.checks(task, lattice, problem)
+        if not listed:
+            project = partial(self._project, task, problem.limit)
+            return Anytime(lattice, bounds, checks, problem.limit, watch, project).run(stop)
+        if isinstance(checks, CompiledChecker):
+            return FastSearch(lattice, bounds, checks, watch).run(stop)
+        return Search(lattice, bounds, checks, problem.limit, watch).run(stop)
+
+    def _project(self, task: Task, limit: int, chosen: frozenset[int]) -> Search:
+        """A search over the chosen columns alone, all others at their top: what must be lost there is lost."""
+        summary = task.summary
+        full = Lattice.of(summary.attributes, task.levels)
+        allowed = tuple(
+            full.allowed[a] if a in chosen else (h.top,) for a, h in enumerate(summary.attributes)
+        )
+        lattice = Lattice(full.attributes, allowed)
+        whole = build(self.objective, lattice, summary, task.weights)
+        factors = tuple(f if a in chosen else 0 for a, f in enumerate(whole.factors))
+        objective = replace(whole, factors=factors)
+        problem = self.problem(task, lattice, objective, limit)
+        checks = Relaxed(self.checks(task, lattice, problem), limit)
+        bounds = Bounds(objective, lattice, problem.least, summary)
+        return Search(lattice, bounds, checks, limit, lambda text, share: task.progress.check())
 
     def _report(self, lattice: Lattice, objective: Objective, found: Found) -> dict[str, Any]:
         assert found.best is not None  # noqa: S101 - for the type checker
@@ -141,7 +170,7 @@ class OptimalLattice(Method):
         """Search again for the node that suppresses least, to say what would do."""
         if not found.complete:
             return PolicyNotMet(
-                f"no node that satisfies the policy was found within {self.budget_s:g} s "
+                f"no node that satisfies the policy was found within {self.budget_s or BUDGET_S:g} s "
                 f"({found.checked} of {lattice.n_nodes} nodes checked); allow more time (budget_s)"
             )
         rows = task.summary.n_rows

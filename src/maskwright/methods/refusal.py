@@ -10,7 +10,7 @@ from maskwright.core.exact import text_of
 from maskwright.core.method import Task
 from maskwright.core.model import Model
 from maskwright.errors import PolicyNotMet
-from maskwright.methods.evaluate import Evaluator, with_star_codes
+from maskwright.methods.evaluate import Evaluator, what_is_published
 from maskwright.methods.lattice import Lattice, Node
 
 
@@ -19,16 +19,22 @@ def share_text(rows: int, total: int) -> str:
     for digits in range(1, 13):
         scale = 10**digits
         share = Fraction(-(-rows * scale // total), scale)
-        if digits >= 3 and share - Fraction(rows, total) <= Fraction(rows, 20 * total) or digits == 12:
+        if (digits >= 3 and share - Fraction(rows, total) <= Fraction(rows, 20 * total)) or digits == 12:
             return text_of(share)
     raise AssertionError("unreachable")
 
 
-def too_much_suppressed(task: Task, lattice: Lattice, node: Node, suppressed: int, limit: int) -> PolicyNotMet:
+def too_much_suppressed(
+    task: Task, lattice: Lattice, node: Node, suppressed: int, limit: int
+) -> PolicyNotMet:
     """The models can be met, but only by suppressing more rows than allowed."""
     total = task.summary.n_rows
     percent = f"{100 * suppressed / total:.3g} %"
-    allowed = "no suppression" if limit == 0 else f"suppression of at most {limit} rows ({100 * limit / total:.3g} %)"
+    allowed = (
+        "no suppression"
+        if limit == 0
+        else f"suppression of at most {limit} rows ({100 * limit / total:.3g} %)"
+    )
     models = ", ".join(named(m) for m in task.search) or "the policy"
     return PolicyNotMet(
         f"{models} cannot be met with {allowed}: the best node suppresses {suppressed} rows ({percent}); "
@@ -43,12 +49,16 @@ def never(task: Task, evaluator: Evaluator, lattice: Lattice) -> PolicyNotMet:
     found = evaluator.evaluate(node)
     problem = evaluator.problem
     everything = all(n == h.top for n, h in zip(node, lattice.attributes, strict=True))
-    where = "even with everything generalised" if everything else f"even at the coarsest allowed levels {list(node)}"
+    where = (
+        "even with everything generalised"
+        if everything
+        else f"even at the coarsest allowed levels {list(node)}"
+    )
     gone = found.outcome.suppressed if problem.by_size else np.zeros(found.classes.n, dtype=bool)
     classes = found.classes
     if gone.any() and not gone.all():
         published = np.where(gone, -1, 0)[found.group_of]
-        classes = with_star_codes(task.summary, node, published, classes, gone, False)
+        classes = what_is_published(task, node, published, classes, gone, False)
     for model in task.search:
         verdict = model.check(classes, task.context)
         if verdict.ok:
@@ -60,12 +70,18 @@ def never(task: Task, evaluator: Evaluator, lattice: Lattice) -> PolicyNotMet:
             )
         setting = model.nearest(classes, task.context)
         return PolicyNotMet(f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else ""))
-    star = " and the starred rows must satisfy the policy too; suppressed_rows: drop may do" if problem.star else ""
+    star = (
+        " and the starred rows must satisfy the policy too; suppressed_rows: drop may do"
+        if problem.star
+        else ""
+    )
     return PolicyNotMet(f"no combination of levels satisfies {', '.join(map(named, task.search))}{star}")
 
 
 def named(model: Model) -> str:
     """A model for people: "k-anonymity k=5"."""
     about = model.attribute_name()
-    parts = [f"{k}={v}" for k, v in model.parameters().items() if v is not None and not isinstance(v, list | dict)]
+    parts = [
+        f"{k}={v}" for k, v in model.parameters().items() if v is not None and not isinstance(v, list | dict)
+    ]
     return " ".join([model.name, *parts]) + (f" on {about}" if about else "")

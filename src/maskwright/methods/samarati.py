@@ -104,7 +104,7 @@ def _hope(nodes: Nodes, dead: NDArray[np.uint8], height: int) -> int | None:
     inside = (nodes.heights <= height) & (nodes.heights + nodes.steps > height) & (dead == 0)
     edge = np.flatnonzero(inside)
     for number in edge[np.argsort(nodes.possible[edge], kind="stable")].tolist():
-        if not nodes.look(number).hopeless:
+        if not nodes.hopeless(number):
             return int(number)
         nodes.mark(dead, number, 1, up=False)
     return None

@@ -1,15 +1,18 @@
 """Dive and sweep: the best node of a lattice, proven.
 
-*Dive*: from the top, keep taking the most promising step down as long as the score improves; this gives a good
-incumbent after a few checks. *Sweep*: visit every node, coarser ones first. A node inherits from the nodes above
-it what must be lost in any refinement; it is checked only if its bound says that it could still win.
+*Dive*: from the top, keep taking the most promising step down as long as the score improves; a few dives with
+different notions of promising give a good incumbent after a few checks. *Sweep*: visit every node, coarser ones
+first. A node inherits from the nodes above it what must be lost in any refinement; it is checked only if its bound
+says that it could still win.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Ints
 from maskwright.core.exact import show
 from maskwright.kernels.lattice import Check, Checks
-from maskwright.methods.bounds import Bounds, Places
+from maskwright.methods.bounds import Bounds, Places, Spread
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.objectives import NEAR, Vector
 
@@ -55,21 +58,31 @@ class Search:
     """One search over a lattice that is small enough to be listed."""
 
     def __init__(
-        self, lattice: Lattice, bounds: Bounds, checks: Checks, limit: int, watch: Callable[[str, float], None]
+        self,
+        lattice: Lattice,
+        bounds: Bounds,
+        checks: Checks,
+        limit: int,
+        watch: Callable[[str, float], None],
     ) -> None:
         self.lattice = lattice
         self.bounds = bounds
         self.checks = checks
         self.limit = limit
+        # Where nothing may be suppressed, nodes that cannot win are checked too: most fail, and all below them
+        self.kill = limit == 0 and checks.kills
         self.watch = watch
         self.found = Found()
         self.results: dict[int, Check] = {}
         self._told = 0.0
 
     def run(self, stop: Stop) -> Found:
-        for number in self.lattice.maximal:
-            self.dive(number, stop)
+        for spread in dives(self.bounds, self.limit):
+            for number in self.lattice.maximal:
+                self.dive(number, spread, stop)
         self.sweep(stop)
+        if self.found.best is not None:
+            self.found.suppressed = self.results[self.found.best].suppressed
         return self.found
 
     def places(self, number: int) -> Places:
@@ -100,15 +113,17 @@ class Search:
         order = self.bounds.objective.compare(vector, self.found.vector)
         return order < 0 or (order == 0 and number < best)
 
-    def dive(self, number: int, stop: Stop) -> None:
-        """Greedy descent: always the step with the lowest bound that improves the score."""
+    def dive(
+        self, number: int, spread: Spread | None, stop: Stop, refused: set[tuple[int, int]] | None = None
+    ) -> None:
+        """Greedy descent: always the step that promises the most and does improve the score."""
         check = self.check(number)
         if not check.feasible:
             return
         here = self.bounds.vector(self.places(number), check)
-        refused: set[tuple[int, int]] = set()
+        refused = set() if refused is None else refused
         while True:
-            for step in self._steps_down(number, check, refused):
+            for step in self._steps_down(number, check, spread, here, refused):
                 if stop.now(self.found):
                     return
                 found = self.check(step)
@@ -125,18 +140,29 @@ class Search:
         pairs = zip(self.places(number), self.places(step), strict=True)
         return next((a, q) for a, (p, q) in enumerate(pairs) if p != q)
 
-    def _steps_down(self, number: int, check: Check, refused: set[tuple[int, int]]) -> list[int]:
-        steps = [s for s in self.lattice.steps(number, self.lattice.finer) if self._move(number, s) not in refused]
+    def _steps_down(
+        self, number: int, check: Check, spread: Spread | None, here: Vector, refused: set[tuple[int, int]]
+    ) -> list[int]:
+        """Steps that may improve the score: by their gain, or their gain per growth of `spread`."""
+        steps = [
+            s for s in self.lattice.steps(number, self.lattice.finer) if self._move(number, s) not in refused
+        ]
         if not steps:
             return []
-        places = self.lattice.places(np.array(steps, dtype=np.int64))
+        places = np.array([self.places(s) for s in steps], dtype=np.int64).T
         lost = np.full(len(steps), check.lost, dtype=np.int64)
         excess = np.tile(np.array(check.excess, dtype=np.int64), (len(steps), 1))
-        scores = self.bounds.approximate(places, lost, excess)
-        return [steps[i] for i in np.argsort(scores, kind="stable")]
+        now = float(self.bounds.objective.approximate(np.array([here], dtype=np.float64))[0])
+        gains = now - self.bounds.approximate(places, lost, excess)
+        if spread is not None:
+            moves = [self._move(number, s) for s in steps]
+            at = self.places(number)
+            growth = np.array([spread[a][q] - spread[a][at[a]] for a, q in moves])
+            gains = gains / np.maximum(1e-9, growth)
+        return [steps[i] for i in np.argsort(-gains, kind="stable") if gains[i] > 0]
 
     def sweep(self, stop: Stop) -> None:
-        """Visit all nodes, coarser ones first, in batches of equal height."""
+        """Visit all nodes, coarser ones first, in batches of equally many refinements."""
         lattice = self.lattice
         numbers = np.arange(lattice.n_nodes, dtype=np.int64)
         places = lattice.places(numbers)
@@ -150,14 +176,15 @@ class Search:
             excess[batch] = excess[above[batch]].max(axis=1)
             scores = self.bounds.approximate(places[:, batch], lost[batch], excess[batch])
             open_nodes = lost[batch] <= self.limit
-            for j in np.flatnonzero(open_nodes & (scores <= self._threshold())):
+            for j in np.flatnonzero(open_nodes & (self.kill | (scores <= self._threshold()))):
                 number = int(batch[j])
-                if not self._promising(number, int(lost[number]), tuple(excess[number].tolist())):
+                wins = self._promising(number, int(lost[number]), tuple(excess[number].tolist()))
+                if number in self.results or not (wins or self.kill):
                     continue
-                if number not in self.results and stop.now(self.found):
+                if not stop.now(self.found):
+                    self.check(number)
+                elif wins:
                     least_open = min(least_open, float(scores[j]))
-                    continue
-                self.check(number)
             for number in batch[[int(n) in self.results for n in batch]]:
                 check = self.results[int(number)]
                 lost[number] = max(lost[number], check.lost)
@@ -188,13 +215,22 @@ class Search:
         self.watch(f"{self.found.checked} nodes checked, best score {best}", share)
 
 
+def dives(bounds: Bounds, limit: int) -> list[Spread | None]:
+    """The dives to make, by the spread that steps are weighed with. Where nothing may be suppressed, rare values
+    are as bad as frequent ones, so that the number of blocks matters most; otherwise, what a step gains."""
+    by_blocks: Spread = [[math.log(max(1, n)) for n in blocks] for blocks in bounds.blocks]
+    return [by_blocks] if limit == 0 else [None, by_blocks, bounds.entropies]
+
+
 def _above(lattice: Lattice, places: NDArray[np.int64], numbers: Ints) -> Ints:
     """The immediate coarsenings of every node, padded with the number after the last."""
     columns = []
     for a, stride in enumerate(lattice.strides):
         width = max(len(up) for up in lattice.coarser[a])
         for slot in range(width):
-            target = np.array([up[slot] if slot < len(up) else -1 for up in lattice.coarser[a]], dtype=np.int64)
+            target = np.array(
+                [up[slot] if slot < len(up) else -1 for up in lattice.coarser[a]], dtype=np.int64
+            )
             to = target[places[a]]
             columns.append(np.where(to < 0, lattice.n_nodes, numbers + (to - places[a]) * stride))
     if not columns:
@@ -202,14 +238,24 @@ def _above(lattice: Lattice, places: NDArray[np.int64], numbers: Ints) -> Ints:
     return np.stack(columns, axis=1)
 
 
+def sweep_order(lattice: Lattice) -> NDArray[np.int32]:
+    """All nodes, coarser ones first: those with the most refinements, then by number."""
+    return _order(lattice.down_sets)
+
+
+@lru_cache(maxsize=16)
+def _order(down_sets: tuple[tuple[int, ...], ...]) -> NDArray[np.int32]:
+    down = np.ones(1, dtype=np.float64)
+    for sizes in down_sets:
+        down = np.multiply.outer(down, np.array(sizes, dtype=np.float64)).reshape(-1)
+    return np.argsort(-down, kind="stable").astype(np.int32)
+
+
 def _batches(lattice: Lattice, places: NDArray[np.int64]) -> list[Ints]:
-    """Nodes of equal height, highest first; within a batch those with the most refinements first."""
-    height = np.zeros(lattice.n_nodes, dtype=np.int64)
+    """The nodes in the order of the sweep, in runs of equally many refinements."""
+    order = sweep_order(lattice).astype(np.int64)
     down = np.ones(lattice.n_nodes, dtype=np.float64)
     for a, place in enumerate(places):
-        heights = lattice.attributes[a].heights[list(lattice.allowed[a])]
-        height += heights[place]
-        down *= lattice.down_sets[a][place]
-    order = np.lexsort((np.arange(lattice.n_nodes), -down, -height))
-    cuts = np.flatnonzero(np.diff(height[order])) + 1
+        down *= np.array(lattice.down_sets[a], dtype=np.float64)[place]
+    cuts = np.flatnonzero(np.diff(down[order])) + 1
     return np.split(order, cuts)

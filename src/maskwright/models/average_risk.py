@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes
 from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.population import matches
 from maskwright.core.segments import rounded_up
 from maskwright.core.sensitive import Share
@@ -45,7 +45,7 @@ class AverageRisk(Model):
         people = int(classes.sizes.sum())
         if self.adversary == "prosecutor":
             return Fraction(classes.n, people)
-        matching = np.maximum(matches(self, classes, context), 1)  # the person at least
+        matching = np.maximum(matches(self, classes), 1)  # the person at least
         distinct, where = np.unique(matching, return_inverse=True)
         sizes = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(sizes, where, classes.sizes)
@@ -62,6 +62,9 @@ class AverageRisk(Model):
         worst = 0 if classes.n else None
         bound = f"at most {text_of(self.max)}"
         return self.verdict(self.passing(classes, context), values, worst, bound, "average risk")
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset() if self.adversary == "prosecutor" else frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         return f"max: {rounded_up(self.average(classes, context))}" if classes.n else None

@@ -51,7 +51,7 @@ class CkSafety(SensitiveModel):
 
     name: ClassVar[str] = "ck-safety"
     merge_safe: ClassVar[bool] = True  # Theorem 14: merging classes never raises the maximum disclosure
-    hereditary: ClassVar[bool] = False  # {a,a,b,c} fails where its part {b,c} passes
+    hereditary: ClassVar[bool] = False  # {a,a,b,c} fails where its part {a,b,c} passes
 
     c: Share
     k: Annotated[int, BeforeValidator(_whole), AfterValidator(_facts)]
@@ -76,6 +76,8 @@ class CkSafety(SensitiveModel):
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The most facts that these classes withstand; where they withstand none, the least c that would do."""
+        if not classes.n:
+            return None
         curve = max_disclosure(self._buckets(classes), self.k).implications
         withstood = [k for k, belief in enumerate(curve) if belief < self.c]
         if withstood:
@@ -88,8 +90,9 @@ class CkSafety(SensitiveModel):
         counts = self.counts(classes)
         several = int((class_sums(counts.counts, counts.start) != classes.sizes).sum())
         if several:
+            where = "1 class" if several == 1 else f"{several} classes"
             raise PolicyError(
-                f"ck-safety needs one value of {self.attribute_of(classes)!r} per person, but in {several} classes "
+                f"ck-safety needs one value of {self.attribute_of(classes)!r} per person, but in {where} "
                 "somebody has several; use another model for this column, or keep one row per person"
             )
         return counts

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from maskwright.core.classes import Classes
 from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.population import matches
 from maskwright.core.segments import Ratios, rounded_down, rounded_up
 from maskwright.core.sensitive import NotNegative, Share
@@ -42,7 +42,7 @@ class DeltaPresence(Model):
         return self
 
     def _shares(self, classes: Classes, context: Context) -> Ratios:
-        people = matches(self, classes, context)
+        people = matches(self, classes)
         if (classes.sizes > people).any():
             raise InputError(
                 f"{self.name}: the population table matches fewer people than the table itself has in "
@@ -60,6 +60,9 @@ class DeltaPresence(Model):
         worst = shares.argmin() if high.all() and not low.all() else shares.argmax()
         bound = f"between {text_of(self.delta_min)} and {text_of(self.delta_max)}"
         return self.verdict(high & low, shares, worst, bound, "share of the matching population in the table")
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         shares = self._shares(classes, context)

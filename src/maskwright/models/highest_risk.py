@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints
 from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.population import matches
 from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.segments import Ratios
@@ -38,7 +38,7 @@ class HighestRisk(Model):
     def _people(self, classes: Classes, context: Context) -> Ints:
         if self.adversary == "prosecutor":
             return classes.sizes
-        return np.maximum(matches(self, classes, context), 1)  # the person at least
+        return np.maximum(matches(self, classes), 1)  # the person at least
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
         return self._people(classes, context) >= math.ceil(1 / self.max)
@@ -52,6 +52,9 @@ class HighestRisk(Model):
         worst = int(people.argmin()) if classes.n else None
         bound = f"at most {text_of(self.max)}"
         return self.verdict(risks.at_most(self.max), risks, worst, bound, "risk of re-identification")
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset() if self.adversary == "prosecutor" else frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         return f"max: 1/{self._people(classes, context).min()}" if classes.n else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from maskwright.core.classes import Classes, Ints
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.segments import class_sums
 from maskwright.core.sensitive import Count
@@ -68,6 +68,9 @@ class KAnonymity(Model):
         people = self.people(classes)
         worst = int(people.argmin()) if len(people) else None
         return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "people in the class")
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset() if self.on is None else frozenset({"labels"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         return f"k: {self.people(classes).min()}" if classes.n else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes
-from maskwright.core.model import Context, Model
+from maskwright.core.model import Context, Model, Need
 from maskwright.core.population import matches
 from maskwright.core.sensitive import Count
 from maskwright.core.verdict import Verdict
@@ -29,13 +29,16 @@ class KMap(Model):
     k: Count
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        return matches(self, classes, context) >= self.k
+        return matches(self, classes) >= self.k
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        people = matches(self, classes, context)
+        people = matches(self, classes)
         worst = int(people.argmin()) if classes.n else None
         return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "matching people")
 
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"population"})
+
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        least = matches(self, classes, context).min(initial=self.k)
+        least = matches(self, classes).min(initial=self.k)
         return f"k: {least}" if classes.n and least else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import model_validator
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.credibility import TooLarge, several_sets
 from maskwright.core.exact import text_of
-from maskwright.core.model import Context
+from maskwright.core.model import Context, Need
 from maskwright.core.segments import rounded_down
 from maskwright.core.sensitive import Positive, SensitiveModel, Sets
 from maskwright.core.verdict import Verdict
@@ -51,7 +52,7 @@ class MConfidentiality(SensitiveModel):
         return [v for s in self.sets or () for v in s]
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        parts = self._originals(classes, context)
+        parts = self._originals(classes)
         counts = self.counts(classes)
         set_of = self._set_of(counts)
         known: dict[tuple[tuple[int, ...], tuple[int, ...]], Fraction] = {}
@@ -85,17 +86,14 @@ class MConfidentiality(SensitiveModel):
             ) from None
         return share if found is None else max(x for row in found for x in row)
 
-    def _originals(self, classes: Classes, context: Context) -> list[list[int]]:
+    def _originals(self, classes: Classes) -> list[list[int]]:
         """The sizes of the original classes in each published one."""
-        if context.originals is None or context.original_of is None:
+        if classes.originals is None:
             raise PolicyError(
                 f"{self.name} cannot be checked here: the classes before recoding are not known"
             )
-        parts: list[list[int]] = [[] for _ in range(classes.n)]
-        for size, c in zip(context.originals.sizes.tolist(), context.original_of.tolist(), strict=True):
-            if c >= 0:
-                parts[c].append(size)
-        return parts
+        sizes, start = classes.originals.sizes.tolist(), classes.originals.start.tolist()
+        return [sizes[a:b] for a, b in pairwise(start)]
 
     def _set_of(self, counts: ValueCounts) -> Ints:
         """The number of the set each code belongs to, from 1 on; 0: no sensitive set."""
@@ -106,6 +104,9 @@ class MConfidentiality(SensitiveModel):
         for code, value in enumerate(counts.values):
             result[code + 1] = number.get(value, 0)
         return result
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"originals"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         worst = self.check(classes, context).worst

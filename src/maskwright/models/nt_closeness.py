@@ -11,7 +11,7 @@ from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.distances import Kind, distances
 from maskwright.core.exact import text_of
 from maskwright.core.model import Context
-from maskwright.core.segments import Ratios
+from maskwright.core.segments import Ratios, rounded_up
 from maskwright.core.sensitive import Count, NotNegative, SensitiveModel, tree_of
 from maskwright.core.verdict import Verdict
 from maskwright.errors import PolicyError
@@ -46,6 +46,11 @@ class NtCloseness(SensitiveModel):
         what = f"distance ({self.distance}) from the nearest group of at least {self.n} people"
         worst = values.argmax()
         return self.verdict(passes, values, worst, f"at most {text_of(self.t)}", what)
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        values, enough = self._nearest_superset(classes, context)
+        worst = values.argmax()
+        return None if worst is None or not enough.all() else f"t: {rounded_up(values[worst])}"
 
     def _nearest_superset(self, classes: Classes, context: Context) -> tuple[Ratios, NDArray[np.bool_]]:
         """Per class the least distance from a superset that is large enough (1 if none is), and is there one."""

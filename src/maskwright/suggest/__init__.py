@@ -37,7 +37,7 @@ class Suggestion:
 
     def summary_lines(self) -> list[str]:
         """How unique people are now, and what to check by hand."""
-        notes = [f"check {p.name}: {note}" for p in self.profiles for note in p.notes]
+        notes = [f"{p.name}: {note}" for p in self.profiles for note in p.notes]
         return [how_unique(self.uniqueness), *notes]
 
     def as_dict(self) -> dict[str, Any]:

@@ -22,6 +22,8 @@ SPARSE = 1000
 # Whole numbers with so few values may be codes, which intervals would mix.
 CODES = 12
 PERHAPS_CODES = "if these numbers are codes, intervals mix them: write suppress, or a tree"
+DECIMAL_COMMA = "numbers with a decimal comma count as text: write a point, and intervals become possible"
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
 FORMATS = tuple(
     day + time
     for day in (
@@ -56,7 +58,8 @@ def coarsening(facts: Facts, topic: str | None, k: int) -> Coarsening:
         return checked(facts, _postcode(facts))
     numbers = facts.numbers
     if numbers is None:
-        return checked(facts, Coarsening(_bands(facts) or SUPPRESS))
+        notes = (DECIMAL_COMMA,) if facts.values and all(map(_COMMA.fullmatch, facts.values)) else ()
+        return checked(facts, Coarsening(_bands(facts) or SUPPRESS, notes=notes))
     if topic not in NUMERIC_TOPICS and facts.distinct <= CODES:
         return Coarsening(SUPPRESS)
     spec = intervals(numbers, facts.counts, topic, k)
@@ -83,9 +86,13 @@ def checked(facts: Facts, suggestion: Coarsening) -> Coarsening:
 
 
 def without_exact(facts: Facts, suggestion: Coarsening) -> Coarsening:
-    """The same with every level allowed but the exact values."""
-    top = build(facts, suggestion.hierarchy).top
-    return replace(suggestion, levels=(*(str(level) for level in range(1, top)), "any"))
+    """The same with every level allowed but the exact values.
+
+    By name: a level that is not there in other data is then refused, and no finer one takes its number.
+    """
+    return replace(
+        suggestion, levels=tuple(level.name for level in build(facts, suggestion.hierarchy).levels[1:])
+    )
 
 
 def dates(facts: Facts, *, birth: bool, parts: tuple[str, ...] = ()) -> Coarsening:

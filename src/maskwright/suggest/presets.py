@@ -114,10 +114,14 @@ def _ninety_or_more(facts: Facts, guess: Guess, suggestion: Coarsening | None) -
         note = "check by hand: ages over 89 must be one category, 90 or older"
         return replace(guess, notes=(*guess.notes, note)), suggestion
     spec: dict[str, object] = {"intervals": ["1", "5", "10", "20"]}
+    this_year = date.today().year
     if guess.topic == "age":
-        spec["above"] = str(OLDEST + 1)
+        spec["above"], ends = str(OLDEST + 1), (0, 120)
     else:
-        spec["below"] = str(date.today().year - OLDEST)
+        spec["below"], ends = str(this_year - OLDEST), (this_year - 120, this_year)
+    if all(ends[0] <= n <= ends[1] and n == int(n) for n in facts.numbers):
+        # With only one age over 89 in the data, single years and exact ages would be the same level.
+        spec["domain"] = [str(end) for end in ends]
     reason = "Safe Harbor (C): ages over 89 (and years that show one) become one category, 90 or older"
     return replace(guess, reason=reason), without_exact(facts, checked(facts, Coarsening(spec)))
 

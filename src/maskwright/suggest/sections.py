@@ -31,7 +31,7 @@ class Draft:
     facts: Sequence[Facts]
     uniqueness: Uniqueness
     unit: str | None
-    reading: Reading = Reading()
+    reading: Reading
 
     @property
     def k(self) -> int:

@@ -144,7 +144,8 @@ IDENTIFIERS = (
 
 FREE_TEXT = Topic(
     "free-text", "identifier", "free text",
-    "comment comments note notes remark remarks freetext free_text description kommentar bemerkung bemerkungen "
+    "comment comments note notes remark remarks freetext free_text description kommentar bemerkung "
+    "bemerkungen "
     "anmerkung anmerkungen freitext notiz commentaire remarque observaciones comentario nota notas narrative",
 )  # fmt: skip
 
@@ -173,7 +174,8 @@ TOPICS = (
         "health", "sensitive", "health",
         "disease diseases illness sickness diagnosis diagnoses diagnose diagnosen dx icd condition "
         "conditions comorbidity symptom symptoms hiv aids cancer tumor tumour health krankheit erkrankung "
-        "befund maladie sante diagnostic enfermedad diagnostico salud disability behinderung handicap "
+        "befund maladie sante diagnostic pathology pathologie patologia enfermedad diagnostico salud "
+        "disability behinderung handicap "
         "pregnant pregnancy schwanger mental psychiatric depression infection infektion injury verletzung "
         "outcome complication allergy allergie covid diabetes ~diagnos ~krankheit ~erkrankung ~symptom",
     ),
@@ -230,7 +232,8 @@ TOPICS = (
     ),
     Topic(
         "marital-status", "quasi-identifier", "marital status",
-        "marital marital_status civil_status familienstand etat_civil estado_civil relationship "
+        "marital marital_status civil_status familienstand etat_civil situation_familiale estado_civil "
+        "relationship "
         "~familienstand",
     ),
     Topic(

@@ -1,0 +1,130 @@
+"""A private DuckDB database in memory: no network, no guessing, spilling to a folder that goes with it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from sqlglot import exp
+
+from maskwright.engines import sql
+from maskwright.errors import InputError, UsageError
+
+
+class Database:
+    """A connection that runs sqlglot expressions (a `Runner`, see coding.py), and its temporary folder."""
+
+    def __init__(
+        self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
+    ) -> None:
+        if memory is not None and not re.fullmatch(r"\d+(\.\d+)?\s*([KMGT]i?B|%)", memory, re.IGNORECASE):
+            raise _no_start(memory, threads)
+        self.temp = Path(tempfile.mkdtemp(prefix="maskwright-", dir=temp))
+        config: dict[str, Any] = {
+            "temp_directory": str(self.temp / "spill"),
+            # nothing is fetched, loaded or looked up that a query did not ask for
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "allow_persistent_secrets": False,
+            "python_enable_replacements": False,
+        }
+        if memory is not None:
+            config["memory_limit"] = memory
+        if threads is not None:
+            config["threads"] = threads
+        free = shutil.disk_usage(self.temp).free
+        config["max_temp_directory_size"] = f"{free * 8 // 10}B"
+        try:
+            self.con = duckdb.connect(":memory:", config=config)
+        except duckdb.Error:
+            shutil.rmtree(self.temp, ignore_errors=True)
+            raise _no_start(memory, threads) from None
+        self.con.execute("SET enable_progress_bar = false")
+        self.con.execute("SET TimeZone = 'UTC'")
+        self.con.execute("SET lock_configuration = true")
+        self._tables = 0
+
+    def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
+        self.execute(query, parameters)
+
+    def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+        """The result of a query of integers without nulls, as one array per column."""
+        return {k: np.asarray(v) for k, v in self.execute(query, parameters).fetchnumpy().items()}
+
+    def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return list(self.execute(query, parameters).fetchall())
+
+    @contextmanager
+    def tables(self, content: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> Iterator[None]:
+        """Small tables of values, there as long as the context."""
+        try:
+            for name, arrays in content.items():
+                self.con.register(name, dict(arrays))
+            yield
+        finally:
+            for name in content:
+                self.con.unregister(name)
+
+    @contextmanager
+    def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
+        """The result of a query as a table, there as long as the context."""
+        self.execute(sql.create_table(name, query), parameters)
+        try:
+            yield
+        finally:
+            self.execute(sql.drop_table(name), {})
+
+    def relation(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
+        """A query as a relation of DuckDB, which runs when it is read."""
+        return self.con.sql(query.sql("duckdb"), params=sql.used(query, parameters))
+
+    def new_name(self, kind: str) -> str:
+        self._tables += 1
+        return f"{kind}_{self._tables}"
+
+    def execute(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
+        with told():
+            return self.con.execute(query.sql("duckdb"), sql.used(query, parameters))
+
+    def close(self) -> None:
+        self.con.close()
+        shutil.rmtree(self.temp, ignore_errors=True)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what the data or the machine cause into errors of ours; they do not repeat what DuckDB says."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise UsageError(
+            "not enough memory or temporary disk space for this table; allow more memory, "
+            "or name a temporary folder on a larger disk"
+        ) from None
+    except (
+        duckdb.ParserException,
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.InterruptException,
+    ):
+        raise  # a mistake of ours, or somebody's wish to stop
+    except duckdb.Error as problem:
+        raise InputError(
+            f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
+            "or the temporary disk full"
+        ) from None
+
+
+def _no_start(memory: str | None, threads: int | None) -> UsageError:
+    return UsageError(
+        f"the engine does not start with memory {memory!r} and threads {threads!r}; "
+        "write memory as 4GB or 500MB, threads as a positive number"
+    )

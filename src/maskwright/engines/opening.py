@@ -1,0 +1,198 @@
+"""Opening a source in DuckDB: a CSV file or frame is copied in as it is, a Parquet file is read where it is."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from maskwright.engines import frames, sql
+from maskwright.engines import reading as files
+from maskwright.engines.base import ColumnInfo, Format, Reading
+from maskwright.engines.database import Database, told
+from maskwright.errors import InputError, MaskwrightError
+
+
+@dataclass(frozen=True, eq=False)
+class DuckTable:
+    """A relation in the database.
+
+    Attributes:
+        relation: its name there; its columns are called c0, c1 …
+        row: the column that numbers the rows.
+        parameters: what counts as missing.
+        clean: a published table, whose values need no cleaning any more.
+        frame: what the caller handed in, when that was not a path.
+        typed: published tables: the columns that keep the type of the source.
+        stamp: the file's identity, size and time, where it is read again for each query.
+    """
+
+    columns: tuple[ColumnInfo, ...]
+    caller: str
+    format: Format
+    label: str
+    relation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    clean: bool = False
+    row: str = "rowid"
+    frame: frames.Frame | None = None
+    typed: frozenset[str] = frozenset()
+    stamp: tuple[int, ...] = ()
+
+    def source(self) -> exp.Expression:
+        return sql.relation(self.relation, "t")
+
+    def row_number(self) -> exp.Expression:
+        return sql.column(self.row, "t")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(info.name for info in self.columns)
+
+    def position(self, name: str) -> int:
+        for i, info in enumerate(self.columns):
+            if info.name == name:
+                return i
+        raise InputError(f"{self.label}: there is no column {name!r}")
+
+    def info(self, name: str) -> ColumnInfo:
+        return self.columns[self.position(name)]
+
+    def raw(self, name: str) -> exp.Expression:
+        return sql.column(f"c{self.position(name)}", "t")
+
+    def value(self, name: str) -> exp.Expression:
+        """A column in its own type, missing where it counts as missing."""
+        return self.raw(name) if self.clean else sql.cleaned(self.raw(name), self.info(name), self.parameters)
+
+    def text(self, name: str) -> exp.Expression:
+        """A column as canonical text."""
+        return sql.text_of(self.value(name), self.info(name))
+
+    def canonical(self, name: str, value: exp.Expression) -> exp.Expression:
+        """The canonical text of a value of that column."""
+        if self.clean:
+            return sql.text_of(value, self.info(name))
+        return sql.canonical(value, self.info(name), self.parameters)
+
+
+def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
+    path = files.check_file(path)
+    parameters = sql.token_parameters(reading.missing)
+    if files.format_of(path, reading) == "parquet":
+        return _open_parquet(db, path, parameters)
+    layout = files.examine_csv(path, reading)
+    utf8 = files.as_utf8(layout, db.temp)
+    try:
+        name = _load_csv(db, layout, utf8)
+    finally:
+        if utf8 != path:
+            utf8.unlink()
+    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in layout.names)
+    return DuckTable(columns, "path", "csv", str(path), name, parameters)
+
+
+def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
+    name = db.new_name("source")
+    try:
+        db.con.read_csv(
+            glob.escape(str(utf8)),
+            sep=layout.delimiter,
+            quotechar=layout.quote,
+            escapechar=layout.quote,
+            header=layout.header,
+            columns={f"c{i}": "VARCHAR" for i in range(len(layout.names))},
+            # every record must have every field: nothing is skipped, padded or guessed; and an empty field is
+            # not null yet, because superfluous nulls at the end of a record would be ignored (in a table of
+            # one column it is null: there an empty line is a record)
+            na_values="\x1e\x1e" if len(layout.names) > 1 else "",
+            auto_detect=False,
+            strict_mode=True,
+            null_padding=False,
+            ignore_errors=False,
+            compression="none",
+        ).create(name)
+    except duckdb.OutOfMemoryException:
+        with told():
+            raise
+    except duckdb.Error as problem:
+        message = str(problem)  # holds the row itself: only numbers are taken from it
+    else:
+        return name
+    record = re.search(r"CSV Error on Line: (\d+)", message)
+    fields = re.search(r"Expected Number of Columns: \d+ Found: (\d+)", message)
+    raise files.explain_csv(
+        layout, int(record[1]) if record else None, int(fields[1]) if fields else None, utf8
+    )
+
+
+def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> DuckTable:
+    files.check_parquet(path)
+    stat, pattern, file = path.stat(), glob.escape(str(path)), db.new_name("parquet")
+    try:
+        names = files.check_names(_parquet_names(db, pattern), str(path))
+        if "file_row_number" in (n.lower() for n in names):
+            raise InputError(f"{path}: the column name 'file_row_number' is reserved; rename the column")
+        relation = db.con.read_parquet(pattern, file_row_number=True, hive_partitioning=False)
+        columns = _infos(names, [str(t) for t in relation.types[:-1]])
+        relation.create_view(file)
+        view = db.new_name("source")
+        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
+        items.append(sql.alias(sql.column("file_row_number"), "r"))
+        db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
+    except duckdb.Error:
+        raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
+    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
+
+
+def _parquet_names(db: Database, pattern: str) -> list[str]:
+    """The names of the columns as the file has them (the database would rename duplicates)."""
+    function = exp.Anonymous(this="parquet_schema", expressions=[sql.parameter("path")])
+    query = sql.select(sql.columns(["name", "num_children"]), exp.Table(this=function))
+    schema = iter(db.rows(query, {"path": pattern}))
+    names = []
+    for _ in range(next(schema)[1]):
+        name, children = next(schema)
+        names.append(name)
+        pending = children or 0
+        while pending:
+            pending += (next(schema)[1] or 0) - 1
+    return names
+
+
+def open_frame(db: Database, frame: frames.Frame, reading: Reading) -> DuckTable:
+    label = f"the {frame.caller} table"
+    view, name = db.new_name("frame"), db.new_name("source")
+    parameters = sql.token_parameters(reading.missing)
+    with _foreign(label):
+        db.con.register(view, frame.scannable)
+        relation = db.con.view(view)
+        names = frame.names or files.check_names(relation.columns, label)
+        columns = _infos(names, [str(t) for t in relation.types])
+        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns)]
+        db.run(sql.create_table(name, sql.select(items, sql.relation(view))), {})
+        db.con.unregister(view)
+    return DuckTable(columns, frame.caller, "parquet", label, name, parameters, frame=frame)
+
+
+@contextmanager
+def _foreign(label: str) -> Iterator[None]:
+    try:
+        yield
+    except MaskwrightError:
+        raise
+    except Exception as problem:
+        kind = type(problem).__name__
+        raise InputError(f"{label}: a column has a type that cannot be read ({kind}); convert it") from None
+
+
+def _infos(names: Sequence[str], types: Sequence[str]) -> tuple[ColumnInfo, ...]:
+    return tuple(ColumnInfo(n, sql.kind_of(t), t) for n, t in zip(names, types, strict=True))

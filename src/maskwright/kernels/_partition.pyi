@@ -1,0 +1,24 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+def ranges(codes: Array, d: int, order: Array, lo: Array, hi: Array, least: Array, most: Array) -> None: ...
+def cut(
+    codes: Array, d: int, order: Array, lo: Array, hi: Array, dims: Array, mode: int, parts: int, fresh: Array,
+    bounds: Array,
+) -> None: ...  # fmt: skip
+def choose(
+    codes: Array, d: int, order: Array, lo: Array, hi: Array, parts: int, blocks: Array, leaves: Array,
+    first: Array, size: Array, levels: Array, base: Array, scale: Array, dims: Array,
+) -> None: ...  # fmt: skip
+def count(
+    values: Array, radix: int, order: Array, lo: Array, hi: Array, start: Array, codes: Array, counts: Array
+) -> int: ...
+def greedy(
+    values: Array, rules: Array, radix: Array, n: int, bucket: int, extend: Array, closes: Array
+) -> None: ...
+def anatomy(
+    counts: Array, n_values: int, l: int, rows: Array, group_of: Array, groups: Array, cursor: Array
+) -> None: ...

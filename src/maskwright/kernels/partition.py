@@ -1,0 +1,203 @@
+"""Partitions of rows: ranges and cuts of many groups at once, and the value counts of groups.
+
+A group is a segment lo..hi of `order`, which lists row numbers, ascending inside each group; `codes` holds the
+rank of each quasi-identifier, one line per row. Each function calls the compiled kernel where it is installed
+and its numpy twin where it is not; the results are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Ints, ValueCounts
+
+compiled: ModuleType | None
+try:
+    from maskwright.kernels import _partition as compiled
+except ImportError:  # not compiled at installation
+    compiled = None
+
+Int32s = NDArray[np.int32]
+Mode = Literal["even", "lt", "le"]
+MODES: dict[Mode, int] = {"even": 0, "lt": 1, "le": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Covers:
+    """How many ground values the label of a range of ranks covers, for every attribute.
+
+    `blocks[first[a] + j*size[a] + rank]` is the block of a rank at the j-th level that labels may use, finest
+    first, and `leaves` its ground values. Attributes without levels are labelled by the range itself. Rank 0 is
+    missing. `scale` turns a sum of (coverage − 1) into weighted loss.
+    """
+
+    blocks: Int32s
+    leaves: Int32s
+    first: Ints
+    size: Ints
+    levels: Ints
+    base: Ints
+    scale: NDArray[np.float64]
+
+    def of(self, a: int, low: Int32s, high: Int32s) -> Ints:
+        """The coverage of the ranges low..high of attribute a."""
+        result = np.where(high == 0, 0, self.base[a])
+        if self.levels[a] == 0:
+            return np.where(low > 0, high.astype(np.int64) - low + 1, result)
+        for j in reversed(range(int(self.levels[a]))):
+            at = int(self.first[a] + j * self.size[a])
+            result = np.where(self.blocks[at + low] == self.blocks[at + high], self.leaves[at + low], result)
+        return result
+
+
+def members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """The places in `order` of all segments, segment after segment, and the segment of each."""
+    sizes = hi - lo
+    owner = np.repeat(np.arange(len(lo)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return np.arange(int(sizes.sum())) + np.repeat(lo - before, sizes), owner
+
+
+def ranges(
+    codes: Int32s, order: Int32s, lo: Ints, hi: Ints, kernel: ModuleType | None = compiled
+) -> tuple[Int32s, Int32s]:
+    """The least and the largest rank of each attribute in each (non-empty) segment, one line per segment."""
+    shape = (len(lo), codes.shape[1])
+    least, most = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
+    if kernel is not None:
+        kernel.ranges(codes, shape[1], order, lo, hi, least, most)
+        return least, most
+    if not len(lo):
+        return least, most
+    places, _ = members(lo, hi)
+    starts = np.cumsum(hi - lo) - (hi - lo)
+    rows = codes[order[places]]
+    return np.minimum.reduceat(rows, starts, axis=0), np.maximum.reduceat(rows, starts, axis=0)
+
+
+def _sorted(values: Int32s, owner: Ints) -> Ints:
+    """The sorted position of each member in its segment, ties in the order of the members."""
+    index = np.lexsort((values, owner))  # stable
+    place = np.empty(len(values), dtype=np.int64)
+    first = np.searchsorted(owner, owner)
+    place[index] = np.arange(len(values)) - first[index]
+    return place
+
+
+def even_bounds(lo: Ints, hi: Ints, parts: int) -> Ints:
+    """Where `parts` parts of each segment begin, and its end: sizes differ by at most one, larger ones first."""
+    j = np.arange(parts + 1)
+    return np.asarray(lo[:, None] + -(-(j * (hi - lo)[:, None]) // parts), dtype=np.int64)
+
+
+def cut(
+    codes: Int32s,
+    order: Int32s,
+    lo: Ints,
+    hi: Ints,
+    dims: Int32s,
+    mode: Mode = "even",
+    parts: int = 2,
+    kernel: ModuleType | None = compiled,
+) -> tuple[Int32s, Ints]:
+    """Cut each segment along its dimension: the rows part after part, and the bounds of the parts.
+
+    even: by (rank, row number) into parts whose sizes differ by at most one.
+    lt: ranks below that at sorted place ⌊n/2⌋ to the left. le: ranks up to that at ⌊(n−1)/2⌋ to the left.
+    """
+    fresh = order.copy()
+    bounds = np.empty((len(lo), parts + 1), dtype=np.int64)
+    if kernel is not None:
+        kernel.cut(codes, codes.shape[1], order, lo, hi, dims, MODES[mode], parts, fresh, bounds)
+        return fresh, bounds
+    places, owner = members(lo, hi)
+    values = codes[order[places], dims[owner]]
+    place, sizes = _sorted(values, owner), (hi - lo)[owner]
+    if mode == "even":
+        part = place * parts // sizes
+        bounds = even_bounds(lo, hi, parts)
+    else:
+        at = sizes // 2 if mode == "lt" else (sizes - 1) // 2
+        middle = np.zeros(len(lo), dtype=np.int32)
+        middle[owner[place == at]] = values[place == at]
+        part = (values >= middle[owner] if mode == "lt" else values > middle[owner]).astype(np.int64)
+        left = np.bincount(owner[part == 0], minlength=len(lo))
+        bounds = np.stack([lo, lo + left, hi], axis=1)
+    fresh[places] = order[places[np.lexsort((part, owner))]]
+    return fresh, bounds
+
+
+def choose(
+    codes: Int32s,
+    order: Int32s,
+    lo: Ints,
+    hi: Ints,
+    parts: int,
+    covers: Covers,
+    kernel: ModuleType | None = compiled,
+) -> Int32s:
+    """The dimension whose even cut leaves the least loss, ties: the first; −1 where no rank differs."""
+    dims = np.full(len(lo), -1, dtype=np.int32)
+    c = covers
+    if kernel is not None:
+        kernel.choose(
+            codes, codes.shape[1], order, lo, hi, parts, c.blocks, c.leaves, c.first, c.size, c.levels, c.base,
+            c.scale, dims,
+        )  # fmt: skip
+        return dims
+    if not len(lo):
+        return dims
+    least, most = ranges(codes, order, lo, hi, None)
+    places, owner = members(lo, hi)
+    rows, sizes = codes[order[places]], hi - lo
+    best = np.full(len(lo), np.inf)
+    for a in range(codes.shape[1]):
+        place = _sorted(rows[:, a], owner)
+        part = owner * parts + place * parts // sizes[owner]
+        loss = _loss(rows, part, len(lo) * parts, c).reshape(len(lo), parts, -1).sum(axis=1)
+        total = np.zeros(len(lo))
+        for b in range(codes.shape[1]):  # in this order, as the compiled kernel adds
+            total = total + loss[:, b] * c.scale[b]
+        better = (least[:, a] < most[:, a]) & (total < best)
+        dims[better], best[better] = a, total[better]
+    return dims
+
+
+def _loss(rows: Int32s, part: Ints, n_parts: int, covers: Covers) -> Ints:
+    """(coverage − 1)·rows of each part and attribute."""
+    index = np.argsort(part, kind="stable")
+    sizes = np.bincount(part, minlength=n_parts)
+    filled = np.flatnonzero(sizes)
+    starts = (np.cumsum(sizes) - sizes)[filled]
+    low, high = np.minimum.reduceat(rows[index], starts), np.maximum.reduceat(rows[index], starts)
+    loss = np.zeros((n_parts, rows.shape[1]), dtype=np.int64)
+    for b in range(rows.shape[1]):
+        loss[filled, b] = np.maximum(0, covers.of(b, low[:, b], high[:, b]) - 1) * sizes[filled]
+    return loss
+
+
+def count(
+    values: Int32s,
+    domain: tuple[str, ...],
+    order: Int32s,
+    lo: Ints,
+    hi: Ints,
+    ordered: bool = False,
+    kernel: ModuleType | None = compiled,
+) -> ValueCounts:
+    """How often each code of `values` (one per row number) occurs in each segment."""
+    radix = len(domain) + 1
+    if kernel is None:
+        places, owner = members(lo, hi)
+        codes = values[order[places]].astype(np.int64)
+        return ValueCounts.collect(domain, len(lo), owner, codes, np.ones(len(codes), dtype=np.int64), ordered)
+    room = int(np.minimum(hi - lo, radix).sum())
+    start = np.empty(len(lo) + 1, dtype=np.int64)
+    found, counts = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int64)
+    used = kernel.count(values, radix, order, lo, hi, start, found, counts)
+    return ValueCounts(domain, start, found[:used], counts[:used], ordered)

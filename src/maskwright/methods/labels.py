@@ -1,0 +1,172 @@
+"""Labels of groups of rows: the smallest block of the hierarchy that covers a group, a range, or a set.
+
+Every label covers all values of its group. A group whose values are all missing is published as missing; one
+that mixes missing and other values as `*`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Labels
+from maskwright.core.hierarchy import TOP, Hierarchy
+from maskwright.core.summary import Summary
+from maskwright.errors import PolicyNotMet
+from maskwright.kernels.partition import Covers, Int32s
+from maskwright.methods.axes import Axis, axis_of
+
+LabelStyle = Literal["hierarchy", "ranges"]
+
+
+def usable_levels(
+    hierarchy: Hierarchy, levels: Mapping[str, Sequence[int]], style: LabelStyle
+) -> list[int]:
+    """The levels that labels may come from, finest first; none: the label is a range or a set.
+
+    A policy that restricts the levels of a column is obeyed in either style: a range could tell more.
+    """
+    allowed = levels.get(hierarchy.attribute)
+    if allowed is not None:
+        return sorted(set(allowed), key=lambda j: (int(hierarchy.heights[j]), j))
+    if len(hierarchy.levels) <= 2 or (style == "ranges" and hierarchy.ordered):
+        return []
+    return sorted(range(len(hierarchy.levels)), key=lambda j: (int(hierarchy.heights[j]), j))
+
+
+def covers(
+    axes: Sequence[Axis],
+    levels: Mapping[str, Sequence[int]],
+    style: LabelStyle,
+    weights: Mapping[str, Fraction],
+) -> Covers:
+    """What `label_groups` would cover, as tables by rank."""
+    blocks, leaves, first, size, number, base = [], [], [], [], [], []
+    at = 0
+    for axis in axes:
+        used = usable_levels(axis.hierarchy, levels, style)
+        for level in (axis.hierarchy.levels[j] for j in used):
+            blocks.append(level.blocks[axis.code])
+            leaves.append(level.leaves[blocks[-1]])
+        first.append(at)
+        size.append(len(axis.code))
+        number.append(len(used))
+        base.append(axis.hierarchy.base)
+        at += len(used) * len(axis.code)
+    share = [weights.get(axis.hierarchy.attribute, Fraction(1)) for axis in axes]
+    total = sum(share, Fraction(0)) or Fraction(1)
+    scale = [float(w / total / (b - 1)) if b > 1 else 0.0 for w, b in zip(share, base, strict=True)]
+    return Covers(
+        np.concatenate([*blocks, np.empty(0, np.int32)]).astype(np.int32),
+        np.concatenate([*leaves, np.empty(0, np.int32)]).astype(np.int32),
+        *(np.array(x, dtype=np.int64) for x in (first, size, number, base)),
+        np.array(scale),
+    )
+
+
+def label_groups(
+    summary: Summary, levels: Mapping[str, Sequence[int]], style: LabelStyle, tuples: Int32s, start: Ints
+) -> tuple[Labels, ...]:
+    """The labels of groups; group g holds the rows with tuples `tuples[start[g]:start[g + 1]]`."""
+    result = []
+    for a, hierarchy in enumerate(summary.attributes):
+        axis = axis_of(hierarchy)
+        ranks = axis.rank[summary.codes[a]][tuples]
+        used = usable_levels(hierarchy, levels, style)
+        if used:
+            result.append(_blocks(axis, used, ranks, start[:-1]))
+        elif hierarchy.ordered:
+            result.append(_ranges(hierarchy, ranks, start[:-1]))
+        else:
+            result.append(_sets(axis, ranks, start[:-1]))
+    return tuple(result)
+
+
+def _blocks(axis: Axis, used: Sequence[int], ranks: Int32s, start: Ints) -> Labels:
+    """The smallest allowed block around each group; of equally small ones that of the finer level."""
+    hierarchy, n = axis.hierarchy, len(start)
+    low, high = np.minimum.reduceat(ranks, start), np.maximum.reduceat(ranks, start)
+    coverage = np.full(n, np.iinfo(np.int64).max, dtype=np.int64)
+    chosen = np.full(n, -1, dtype=np.int64)
+    radix = max(len(hierarchy.levels[j].labels) for j in used)
+    for i, j in enumerate(used):
+        level = hierarchy.levels[j]
+        blocks = level.blocks[axis.code]
+        if _contiguous(blocks):
+            inside = blocks[low] == blocks[high]
+        else:
+            of_row = blocks[ranks]
+            inside = np.minimum.reduceat(of_row, start) == np.maximum.reduceat(of_row, start)
+        block = blocks[low]
+        better = inside & (level.leaves[block] < coverage)
+        coverage[better] = level.leaves[block[better]]
+        chosen[better] = i * radix + block[better]
+    if (chosen < 0).any():
+        names = ", ".join(hierarchy.levels[j].name for j in used)
+        raise PolicyNotMet(
+            f"column {hierarchy.attribute!r}: a group spreads over several labels of the coarsest allowed level "
+            f"(allowed: {names}); allow the top level {hierarchy.levels[-1].name!r} in `levels`"
+        )
+    keys, of_group = np.unique(chosen, return_inverse=True)
+    texts = [hierarchy.levels[used[k // radix]].labels[k % radix] for k in keys.tolist()]
+    leaves = [int(hierarchy.levels[used[k // radix]].leaves[k % radix]) for k in keys.tolist()]
+    return _labels(hierarchy, texts, leaves, of_group)
+
+
+def _contiguous(blocks: Int32s) -> bool:
+    """Is every block a run of neighbouring ranks?"""
+    return int((np.diff(blocks) != 0).sum()) + 1 == len(np.unique(blocks))
+
+
+def _ranges(hierarchy: Hierarchy, ranks: Int32s, start: Ints) -> Labels:
+    """first-last; a single value is itself."""
+    low, high = np.minimum.reduceat(ranks, start), np.maximum.reduceat(ranks, start)
+    radix = hierarchy.base + 1
+    keys, of_group = np.unique(low.astype(np.int64) * radix + high, return_inverse=True)
+    between = ".." if any("-" in value for value in hierarchy.values) else "-"
+    texts: list[str | None] = []
+    leaves = []
+    for a, b in ((k // radix, k % radix) for k in keys.tolist()):
+        everything = a == 0 or b - a + 1 == hierarchy.base
+        if a == b:
+            texts.append(hierarchy.values[a - 1] if a else None)
+        else:
+            texts.append(TOP if everything else f"{hierarchy.values[a - 1]}{between}{hierarchy.values[b - 1]}")
+        leaves.append(0 if b == 0 else hierarchy.base if a == 0 else b - a + 1)
+    return _labels(hierarchy, texts, leaves, of_group)
+
+
+def _sets(axis: Axis, ranks: Int32s, start: Ints) -> Labels:
+    """{a, b}; a single value is itself, all of them are `*`."""
+    hierarchy = axis.hierarchy
+    quote = any(set(value) & set("{},") for value in hierarchy.values)
+    words = []
+    for first in range(0, len(axis.code), 62):
+        bit = np.where((ranks >= first) & (ranks < first + 62), np.int64(1) << (ranks - first).clip(0, 61), 0)
+        words.append(np.bitwise_or.reduceat(bit, start))
+    keys, of_group = np.unique(np.stack(words), axis=1, return_inverse=True)
+    texts: list[str | None] = []
+    leaves = []
+    for column in keys.T.tolist():
+        inside = [62 * w + b for w, word in enumerate(column) for b in range(62) if word >> b & 1]
+        if inside[0] == 0:
+            texts.append(TOP if len(inside) > 1 else None)
+            leaves.append(hierarchy.base if len(inside) > 1 else 0)
+            continue
+        values = [hierarchy.values[axis.code[r] - 1] for r in inside]
+        shown = [json.dumps(v, ensure_ascii=False) for v in values] if quote else values
+        whole = len(values) == hierarchy.base
+        texts.append(values[0] if len(values) == 1 else TOP if whole else "{" + ", ".join(shown) + "}")
+        leaves.append(len(values))
+    return _labels(hierarchy, texts, leaves, of_group.reshape(-1))
+
+
+def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Ints) -> Labels:
+    return Labels(
+        hierarchy.attribute, tuple(texts), np.array(leaves, dtype=np.int64), of_group.astype(np.int32).reshape(-1)
+    )

@@ -1,0 +1,99 @@
+"""The group requirement: all models that a method searches on, decided for many groups of rows at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Classes, Ints
+from maskwright.core.method import Task
+from maskwright.core.model import Context, Model
+from maskwright.core.rules import Closeness, Rule, ShareAtMost, SizeAtLeast
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels import partition
+from maskwright.kernels.partition import Int32s
+from maskwright.methods.rows import Rows
+
+Bools = NDArray[np.bool_]
+
+
+class Requirement:
+    """Decides groups of rows by the models of a task.
+
+    Attributes:
+        least: the fewest rows that a group must have by the parameters of the models alone: k, ⌈l⌉, p. The same
+            for every table, so that a method may rely on it without looking at the data.
+    """
+
+    def __init__(self, task: Task, rows: Rows, method: str) -> None:
+        self.rows, self.context = rows, task.context
+        self.models = list(task.search)
+        for model in self.models:
+            if not model.is_local():
+                raise PolicyError(
+                    f"method {method} decides group by group, which {model.name} does not allow; write "
+                    f"use: gate for {model.name}, so that it is asked of the whole release"
+                )
+        self.least = least_rows(self.models, task.context)
+        self.sensitive = self._attributes()
+
+    def _attributes(self) -> list[str]:
+        """The sensitive attributes that have to be counted."""
+        names: set[str] = set()
+        for model in self.models:
+            rules = model.kernel(self.context)
+            if rules is None:
+                return list(self.rows.summary.sensitive)
+            names |= {rule.attribute for rule in rules if not isinstance(rule, SizeAtLeast)}
+        return [name for name in self.rows.summary.sensitive if name in names]
+
+    def passing(self, order: Int32s, lo: Ints, hi: Ints) -> Bools:
+        """Which segments of `order` satisfy every model."""
+        result = hi - lo >= max(1, self._size())
+        if not self.models or not result.any():
+            return np.asarray(result)
+        lo, hi = np.ascontiguousarray(lo[result]), np.ascontiguousarray(hi[result])
+        sizes = hi - lo
+        counts = {}
+        for name in self.sensitive:
+            vc = self.rows.summary.sensitive[name]
+            counts[name] = partition.count(self.rows.values(name), vc.values, order, lo, hi, vc.ordered)
+        result[result] = self.decide(Classes(sizes, sizes, counts))
+        return np.asarray(result)
+
+    def decide(self, classes: Classes) -> Bools:
+        """Which classes satisfy every model."""
+        passes = np.ones(classes.n, dtype=bool)
+        for model in self.models:
+            passes &= model.passing(classes, self.context)
+        return passes
+
+    def _size(self) -> int:
+        return max((model.least_size(self.context) for model in self.models), default=1)
+
+
+def least_rows(models: list[Model], context: Context) -> int:
+    """The fewest rows of a group by the models' parameters; where values are not told apart, ⌈l⌉ as a guard."""
+    return max((_least(rule) for m in models for rule in m.kernel(context) or ()), default=1)
+
+
+def _least(rule: Rule) -> int:
+    if isinstance(rule, SizeAtLeast):
+        return rule.k
+    if isinstance(rule, ShareAtMost):
+        return math.ceil(1 / rule.share)
+    return 1 if isinstance(rule, Closeness) else math.ceil(rule.l)
+
+
+def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
+    """Raise `PolicyNotMet` for the first model that does not hold for the classes."""
+    if not classes.n:
+        raise PolicyNotMet(f"{where}: no group is left to publish")
+    for model in task.search:
+        verdict = model.check(classes, task.context)
+        if not verdict.ok:
+            setting = model.nearest(classes, task.context)
+            raise PolicyNotMet(f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else ""))
+

@@ -1,0 +1,137 @@
+"""Rows: the cells of a summary expanded row by row, and the way back from groups of rows to a grouping.
+
+Rows of one cell are interchangeable, so that nothing but the cell of each row is kept (4 bytes). Their order is
+random: whoever breaks ties by row number breaks them at random, and never by a sensitive value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Allocation, Grouping, allocated
+from maskwright.core.method import Task
+from maskwright.core.summary import Joint, Summary
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.partition import Int32s
+from maskwright.methods.labels import LabelStyle, label_groups
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
+
+    summary: Summary
+    cells: Int32s
+    _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        return len(self.cells)
+
+    @property
+    def joint(self) -> Joint:
+        assert self.summary.joint is not None  # noqa: S101 - `expand` refuses summaries without
+        return self.summary.joint
+
+    @cached_property
+    def tuples(self) -> Int32s:
+        """The tuple of each row."""
+        return self.joint.tuples.astype(np.int32)[self.cells]
+
+    def values(self, attribute: str) -> Int32s:
+        """The code of a sensitive attribute in each row."""
+        if attribute not in self._values:
+            index = list(self.summary.sensitive).index(attribute)
+            self._values[attribute] = self.joint.values[index][self.cells]
+        return self._values[attribute]
+
+    @staticmethod
+    def expand(task: Task, method: str) -> Rows:
+        """All rows, in random order."""
+        summary = task.summary
+        if summary.joint is None:
+            raise PolicyError(
+                f"method {method} does not support several rows per person; remove `unit` from the policy "
+                "or use optimal-lattice"
+            )
+        if summary.n_rows == 0:
+            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        if summary.n_rows >= 2**31:
+            raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
+        cells = np.repeat(np.arange(len(summary.joint.rows), dtype=np.int32), summary.joint.rows)
+        task.rng.shuffle(cells)
+        return Rows(summary, cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Groups of rows: group g holds `order[start[g]:start[g + 1]]`; rows that are not listed were dropped."""
+
+    order: Int32s
+    start: Ints
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.start)
+
+    def group_of(self, n: int) -> Int32s:
+        """The group of each of n rows; −1: dropped."""
+        result = np.full(n, -1, dtype=np.int32)
+        result[self.order] = np.repeat(np.arange(self.n_groups, dtype=np.int32), self.sizes)
+        return result
+
+    @staticmethod
+    def of_segments(order: Int32s, lo: Ints, hi: Ints) -> Partition:
+        """Only these segments of `order`, in their order in it."""
+        index = np.argsort(lo, kind="stable")
+        lo, hi = lo[index], hi[index]
+        sizes = hi - lo
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if len(lo) and int(sizes.sum()) == int(hi[-1] - lo[0]):  # nothing lies between them
+            return Partition(order[int(lo[0]) : int(hi[-1])], start)
+        places = np.arange(int(start[-1])) + np.repeat(lo - start[:-1], sizes)
+        return Partition(order[places], start)
+
+    @staticmethod
+    def of_groups(group_of: Int32s) -> Partition:
+        """From the group of each row; −1: dropped."""
+        order = np.argsort(group_of, kind="stable").astype(np.int32)
+        dropped = int((group_of < 0).sum())
+        sizes = np.bincount(group_of[group_of >= 0])
+        return Partition(order[dropped:], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def to_grouping(
+    task: Task, rows: Rows, parts: Partition, labels: LabelStyle, search: dict[str, Any]
+) -> Grouping:
+    """The grouping that a partition of the rows makes: allocation by cell, labels, classes counted anew."""
+    allocation = allocate(rows, parts)
+    n = parts.n_groups
+    classes = allocated(rows.summary, allocation, n)
+    texts = label_groups(rows.summary, task.levels, labels, rows.tuples[parts.order], parts.start)
+    names = tuple(h.attribute for h in rows.summary.attributes)
+    codes = np.array([t.of_group for t in texts], dtype=np.int32).reshape(len(names), n)
+    search = {"groups": n, "dropped_rows": rows.n - len(parts.order), **search}
+    return Grouping(
+        rows.summary, allocation, texts, replace(classes, attributes=names, codes=codes), search=search
+    )
+
+
+def allocate(rows: Rows, parts: Partition) -> Allocation:
+    """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
+    radix = parts.n_groups + 1
+    key = rows.cells.astype(np.int64) * radix + (parts.group_of(rows.n) + 1)
+    key.sort()
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.empty(0, np.int64)
+    counts = np.diff(np.append(first, len(key)))
+    cells, groups = key[first] // radix, key[first] % radix - 1
+    return Allocation(rows.joint.tuples[cells].astype(np.int64), groups, counts.astype(np.int64), cells)

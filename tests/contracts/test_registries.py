@@ -1,0 +1,82 @@
+"""Everything registered is named alike, explained, documented and buildable; nothing lies about unregistered."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+import maskwright
+from maskwright.api import policy_schema
+from maskwright.core.adversary import Attack
+from maskwright.core.method import Method
+from maskwright.core.model import Model
+from maskwright.core.settings import Registered, build
+from maskwright.errors import PolicyError
+
+DOCS = Path(__file__).parents[2] / "docs"
+KINDS: dict[str, type[Registered]] = {"models": Model, "methods": Method, "attacks": Attack}
+
+
+def registry(kind: str) -> Mapping[str, type[Registered]]:
+    return getattr(import_module(f"maskwright.{kind}"), kind.upper())  # type: ignore[no-any-return]
+
+
+ITEMS = [(kind, name) for kind in KINDS for name in registry(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), ITEMS)
+def test_named_and_explained(kind: str, name: str) -> None:
+    cls = registry(kind)[name]
+    assert cls.name == name
+    assert issubclass(cls, KINDS[kind])
+    line = cls.summary_line()
+    assert line.endswith("."), line
+    assert 15 < len(line) < 140
+    page = DOCS / kind / f"{name}.md"
+    assert page.is_file(), f"{page} is missing"
+    text = page.read_text(encoding="utf-8")
+    assert name in text.splitlines()[0]
+    assert "xample" in text, "a page without an example explains nothing"
+
+
+@pytest.mark.parametrize(("kind", "name"), ITEMS)
+def test_unknown_settings_are_refused(kind: str, name: str) -> None:
+    with pytest.raises(PolicyError, match="nonsense"):
+        build(registry(kind), kind, name, {"nonsense": 1}, "here")
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_no_class_is_left_out(kind: str) -> None:
+    package = import_module(f"maskwright.{kind}")
+    found = set()
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        for _, cls in inspect.getmembers(import_module(module.name), inspect.isclass):
+            concrete = issubclass(cls, KINDS[kind]) and "name" in vars(cls)
+            if concrete and cls.__module__ == module.name:
+                found.add(cls)
+    assert found == set(registry(kind).values())
+
+
+def test_the_schema_offers_everything() -> None:
+    schema = policy_schema()
+    models = {
+        item["properties"]["model"]["const"] for item in schema["properties"]["require"]["items"]["oneOf"]
+    }
+    assert models == set(registry("models"))
+    methods = {
+        item["properties"]["name"]["const"]
+        for item in schema["properties"]["method"]["oneOf"]
+        if "properties" in item
+    }
+    assert methods == set(registry("methods"))
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    assert maskwright.__all__ == sorted(maskwright.__all__)
+    for name in maskwright.__all__:
+        assert getattr(maskwright, name) is not None

@@ -1,0 +1,102 @@
+"""Metrics of releases against the plain definition, row by row, and the example of the docs page."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwright.core.grouping import Allocation, Grouping, Labels
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.summary import Summary
+from maskwright.metrics import METRICS
+from maskwright.metrics.loss import attribute_losses
+
+DOCS = Path(__file__).parents[2] / "docs" / "metrics" / "README.md"
+
+
+def grouping(levels: list[int], rows: list[tuple[int, ...]], drop: set[int], star: bool = False) -> Grouping:
+    """Rows of codes 1..4 for each of two attributes, published at `levels`; tuples in `drop` suppressed."""
+    hierarchies = tuple(
+        Hierarchy.of(name, ["21", "22", "23", "24"], [("pairs", ["21-22", "21-22", "23-24", "23-24"])])
+        for name in ("a", "b")
+    )
+    tuples = sorted(set(rows))
+    counts = np.array([rows.count(t) for t in tuples], dtype=np.int64)
+    codes = np.array(tuples, dtype=np.int32).T
+    summary = Summary(hierarchies, codes, counts, counts, {})
+    keys: dict[tuple[int, ...], int] = {}
+    group_of = np.full(len(tuples), -1, dtype=np.int64)
+    for i, t in enumerate(tuples):
+        if i not in drop:
+            key = tuple(int(h.levels[n].blocks[c]) for h, n, c in zip(hierarchies, levels, t, strict=True))
+            group_of[i] = keys.setdefault(key, len(keys))
+    starred = len(keys) if star and drop else None
+    if starred is not None:
+        group_of[sorted(drop)] = starred
+    blocks = list(keys) + ([(0, 0)] if starred is not None else [])
+    labels = []
+    for a, h in enumerate(hierarchies):
+        level = h.levels[levels[a]]
+        texts, coverage = (*level.labels, "*"), np.append(level.leaves, h.base)
+        of_group = np.array([len(level.labels) if g == starred else key[a] for g, key in enumerate(blocks)])
+        labels.append(Labels(h.attribute, texts, coverage, of_group.astype(np.int32)))
+    allocation = Allocation(np.arange(len(tuples)), group_of, counts)
+    classes = summary.classes(group_of, len(blocks))
+    return Grouping(summary, allocation, tuple(labels), classes, tuple(levels), starred)
+
+
+WIDTH = {0: 1, 1: 2, 2: 4}
+cases = st.tuples(
+    st.lists(st.integers(0, 2), min_size=2, max_size=2),
+    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@given(cases)
+def test_against_the_definitions(case: tuple[list[int], list[tuple[int, int]], bool, bool]) -> None:
+    levels, rows, some_dropped, star = case
+    tuples = sorted(set(rows))
+    drop = {0} if some_dropped and len(tuples) > 1 else set()
+    g = grouping(levels, rows, drop, star)
+    gone = [r in {tuples[i] for i in drop} for r in rows]
+    loss = [
+        Fraction(sum(3 if lost else WIDTH[level] - 1 for lost in gone), 3 * len(rows)) for level in levels
+    ]
+    assert list(attribute_losses(g).values()) == loss
+    weights = {"a": Fraction(1), "b": Fraction(3)}
+    measured = {name: m.function(g, weights) for name, m in METRICS.items()}
+    assert measured["information-loss"] == (loss[0] + 3 * loss[1]) / 4
+    assert measured["granularity"] == 1 - (loss[0] + loss[1]) / 2
+    assert math.isclose(measured["arx-loss"], math.sqrt((1 + loss[0]) * (1 + loss[1])) - 1, abs_tol=1e-12)
+    precision = [Fraction(sum(2 if lost else level for lost in gone), 2 * len(rows)) for level in levels]
+    assert measured["precision"] == sum(precision) / 2
+    kept: dict[tuple[int, ...], int] = {}
+    for r, lost in zip(rows, gone, strict=True):
+        if not lost:
+            key = tuple((c - 1) // WIDTH[level] for c, level in zip(r, levels, strict=True))
+            kept[key] = kept.get(key, 0) + 1
+    assert measured["discernibility"] == sum(n * n for n in kept.values()) + sum(gone) * len(rows)
+    assert measured["average-class-size"] == Fraction(len(rows), len(kept) + any(gone))
+    assert measured["suppression"] == Fraction(sum(gone), len(rows))
+
+
+def test_the_example_of_the_docs() -> None:
+    ages = [(1, 1)] * 2 + [(2, 1)] * 2 + [(3, 1), (4, 1)]
+    g = grouping([1, 0], ages, set())
+    assert attribute_losses(g)["a"] == Fraction(1, 3)
+    measured = {name: m.function(g, {}) for name, m in METRICS.items()}
+    assert measured["discernibility"] == 20
+    assert measured["average-class-size"] == 3
+    assert measured["suppression"] == 0
+
+
+def test_every_metric_has_its_section() -> None:
+    headings = [line[3:] for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+    assert sorted(headings) == sorted(METRICS)

@@ -1,0 +1,124 @@
+"""Credibility under the minimality attack equals what enumerating every possible world gives."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwright.core import credibility
+from maskwright.core.classes import Originals
+from maskwright.core.credibility import one_set, several_sets
+from maskwright.core.model import Context
+from maskwright.errors import PolicyError
+
+from .build import classes_of, model
+
+
+def worlds(sizes: Sequence[int], held: Sequence[int], ell: Fraction) -> list[list[Fraction]] | None:
+    """Enumerate: every distinct assignment of the values to the people; set number -1 is nothing sensitive."""
+    values = [s for s, count in enumerate(held) for _ in range(count)]
+    values += [-1] * (sum(sizes) - len(values))
+    ends = [0, *itertools.accumulate(sizes)]
+    seen, total = 0, [[Fraction(0)] * len(held) for _ in sizes]
+    for world in set(itertools.permutations(values)):
+        inside = [Counter(world[a:b]) for a, b in itertools.pairwise(ends)]
+        if not any(c[s] * ell > n for c, n in zip(inside, sizes, strict=True) for s in range(len(held))):
+            continue
+        seen += 1
+        for i, (c, n) in enumerate(zip(inside, sizes, strict=True)):
+            for s in range(len(held)):
+                total[i][s] += Fraction(c[s], n)
+    return [[x / seen for x in row] for row in total] if seen else None
+
+
+problems = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda sizes: sum(sizes) <= 7)
+ratio = st.fractions(1, 4, max_denominator=2)
+
+
+@given(st.data(), problems, ratio)
+def test_several_sets(data: st.DataObject, sizes: list[int], ell: Fraction) -> None:
+    held: list[int] = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        left = sum(sizes) - sum(held)
+        if left:
+            held.append(data.draw(st.integers(1, left)))
+    assert several_sets(sizes, held, ell) == worlds(sizes, held, ell)
+
+
+@given(st.data(), problems, ratio)
+def test_one_set(data: st.DataObject, sizes: list[int], ell: Fraction) -> None:
+    held = data.draw(st.integers(1, sum(sizes)))
+    expected = worlds(sizes, [held], ell)
+    assert one_set(sizes, held, ell) == (None if expected is None else [row[0] for row in expected])
+
+
+def test_the_papers_tables() -> None:
+    two = Fraction(2)
+    assert one_set([2, 5], 2, two) == [1, 0]  # Table 1(c)
+    assert one_set([2, 2, 10], 5, two) == [Fraction(53, 86), Fraction(53, 86), Fraction(109, 430)]  # Table 5
+    assert one_set([4, 2], 3, two) == [Fraction(1, 2), Fraction(1, 2)]  # section 4.3
+    assert one_set([4, 4], 1, two) is None  # not explained by minimality
+
+
+def originals(sizes: list[int], class_of: list[int] | None = None) -> Originals:
+    """Raw classes of these sizes, all in one published class unless said otherwise."""
+    return Originals.of(np.array(class_of or [0] * len(sizes)), np.array(sizes), 1)
+
+
+def check(groups: list[list[str]], m: object, **parameters: object) -> Fraction:
+    """Credibility in one published class, from the values of the original classes in it."""
+    classes = classes_of([[value for group in groups for value in group]])
+    classes = replace(classes, originals=originals([len(group) for group in groups]))
+    verdict = model("m-confidentiality", m=m, **parameters).check(classes, Context())
+    assert verdict.ok == (verdict.values[0] * Fraction(str(m)) <= 1)
+    return Fraction(verdict.values[0])
+
+
+def test_m_confidentiality_sees_what_simple_diversity_does_not() -> None:
+    groups = [list("aa"), list("bcdbc")]
+    assert (
+        check(groups, 2, sets=[["a"]]) == 1
+    )  # merged, the two a's are two in seven; who knows why is certain
+    assert check([list("aabcdbc")], 2, sets=[["a"]]) == Fraction(2, 7)
+    # with every value sensitive a class of one violates in any world, so merging it says nothing
+    assert check([list("a"), list("bcdbc")], 2) == Fraction(1, 3)
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=2, max_size=3).filter(
+    lambda groups: sum(map(len, groups)) <= 7))  # fmt: skip
+def test_m_confidentiality_against_enumeration(groups: list[list[str]]) -> None:
+    counts = Counter(value for group in groups for value in group)
+    found = worlds([len(group) for group in groups], list(counts.values()), Fraction(2))
+    share = Fraction(max(counts.values()), counts.total())
+    assert check(groups, 2) == (share if found is None else max(x for row in found for x in row))
+    other = worlds([len(group) for group in groups], list(counts.values()), Fraction(3, 2))
+    assert check(groups, 2, l="3/2") == (share if other is None else max(x for row in other for x in row))
+
+
+def test_what_cannot_be_checked_is_refused() -> None:
+    classes = classes_of([list("ab")])
+    m = model("m-confidentiality", m=2)
+    with pytest.raises(PolicyError, match="the classes before recoding are not known"):
+        m.check(classes, Context())
+    with pytest.raises(PolicyError, match="rows in several classes"):
+        m.check(replace(classes, originals=originals([2, 2])), Context())
+
+
+def test_counting_too_many_worlds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credibility, "WORK", 10)
+    with pytest.raises(PolicyError, match="too large to count"):
+        check([list("aabbcc"), list("aabbcc")], 2)
+
+
+def test_dropped_originals_do_not_count() -> None:
+    classes = classes_of([list("aabcdbc")])
+    classes = replace(classes, originals=originals([2, 5, 3], [0, 0, -1]))
+    assert model("m-confidentiality", m=2, sets=[["a"]]).check(classes, Context()).worst == 1
