@@ -3,10 +3,11 @@
     python benchmarks/bench_search.py            every row of the table, then three million rows
     python benchmarks/bench_search.py k=5        rows whose text contains "k=5"
 
-ARX's figures (encode and search, one thread, smallest warm repeat) were measured once, when the table was made; ours
-are the smallest of several repeats of `OptimalLattice.group`, the plain recount of the result included. The ratio is
-only as good as the machines and their load are alike. The target is a tenth of ARX's time or 5 ms, whichever is larger (t-closeness with unlimited
-suppression: an eighth).
+ARX's figures (encode and search, one thread, smallest warm repeat) were measured once, when the table was made.
+"ours" is the same: encode and search, the smallest of several repeats; "all" is the whole of `OptimalLattice.group`,
+with the plain recount of the result and its labels. The ratio is only as good as the machines and their load are
+alike. The target is a tenth of ARX's time or 5 ms, whichever is larger (t-closeness with unlimited suppression: an
+eighth).
 """
 
 from __future__ import annotations
@@ -81,14 +82,15 @@ def method_for(row: dict[str, str]) -> OptimalLattice:
     )
 
 
-def fastest(method: OptimalLattice, task: Task, repeats: int = 5) -> tuple[float, Any]:
-    """CPU milliseconds of the fastest repeat, and the grouping."""
-    best, grouping = float("inf"), None
+def fastest(method: OptimalLattice, task: Task, repeats: int = 7) -> tuple[float, float, Any]:
+    """CPU milliseconds of the fastest search and of the fastest whole call, and the grouping."""
+    best, whole, grouping = float("inf"), float("inf"), method.group(task)
     for _ in range(repeats):
         start = time.process_time()
         grouping = method.group(task)
-        best = min(best, 1000 * (time.process_time() - start))
-    return best, grouping
+        whole = min(whole, 1000 * (time.process_time() - start))
+        best = min(best, 1000 * grouping.search["cpu_s"])
+    return best, whole, grouping
 
 
 def target(row: dict[str, str]) -> float:
@@ -109,7 +111,7 @@ def enlarged(times: int = 100, seed: int = 1) -> Summary:
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.repeat(small.codes, small.rows, axis=1), times, axis=1)
     for a, hierarchy in enumerate(small.attributes):
-        swap = rng.random(codes.shape[1]) < 0.035
+        swap = rng.random(codes.shape[1]) < 0.07
         codes[a, swap] = rng.permutation(codes[a])[swap]
         assert len(hierarchy.values) >= codes[a].max()
     key = np.zeros(codes.shape[1], dtype=np.int64)
@@ -122,20 +124,20 @@ def enlarged(times: int = 100, seed: int = 1) -> Summary:
 
 def lines(only: str) -> Iterator[str]:
     yield (
-        f"{'data':6}{'models':27}{'supp':>5} {'objective':15}{'ours ms':>9}{'ARX ms':>8}{'ratio':>7}"
+        f"{'data':6}{'models':27}{'supp':>5} {'objective':15}{'ours ms':>9}{'all':>8}{'ARX ms':>8}{'ratio':>7}"
         f"{'checks':>8}{'ARX':>7}  verdict"
     )
     for row in optima():
         if only and only not in " ".join(row.values()):
             continue
-        ms, grouping = fastest(method_for(row), task_for(row))
+        ms, whole, grouping = fastest(method_for(row), task_for(row))
         same = same_optimum(row, grouping.search["score"]) or row["objective"] == "entropy"
         verdict = ("same optimum" if same else f"DIFFERENT: {grouping.levels} {grouping.search['score']}") + (
             "" if ms <= target(row) else f", TOO SLOW (target {target(row):.0f} ms)"
         )
         arx = float(row["arx_warm_cpu_ms"])
         yield (
-            f"{row['data']:6}{row['models']:27}{row['suppression']:>5} {row['objective']:15}{ms:9.1f}{arx:8.0f}"
+            f"{row['data']:6}{row['models']:27}{row['suppression']:>5} {row['objective']:15}{ms:9.1f}{whole:8.1f}{arx:8.0f}"
             f"{arx / ms:7.1f}{grouping.search['checked']:8}{row['arx_checked']:>7}  {verdict}"
         )
 
@@ -149,7 +151,7 @@ def main() -> None:
     summary = enlarged()
     for suppression in ("0", "0.02", "1"):
         method = OptimalLattice(objective="arx-loss", suppression=suppression, suppress="failing-classes")
-        ms, grouping = fastest(method, task_of(summary, [MODELS["k-anonymity"](k=5)]), 2)
+        ms, _, grouping = fastest(method, task_of(summary, [MODELS["k-anonymity"](k=5)]), 2)
         print(
             f"{summary.n_rows} rows, {summary.n_tuples} tuples, k=5, suppression {suppression}: {ms:.0f} ms, "
             f"{grouping.search['checked']} checks (target 1500 ms)"

@@ -108,6 +108,8 @@ def test_units_count_people(engine: Engine, rows: list[Row], drop: bool, data: s
         for t, p in zip(summary.shared.tuples.tolist(), summary.shared.people.tolist(), strict=True):
             in_tuples[p].add(t)
         assert all(len(t) > 1 for t in in_tuples.values())
+        entries = list(zip(summary.shared.tuples.tolist(), summary.shared.people.tolist(), strict=True))
+        assert entries == sorted(entries)
 
 
 def test_everybody_in_one_tuple_needs_no_shared(engine: Engine) -> None:

@@ -67,15 +67,16 @@ def lattice(case: Case) -> Case:
     share = Fraction(min(ts, len(rows)), max(1, len(rows)))
     nodes = Nodes(task, OptimalLattice(suppression=share), conditions=False)
     everywhere = range(nodes.lattice.n_nodes)
-    satisfying = [number for number in everywhere if nodes.satisfies_on_paper(number)]
+    answers = {number: nodes.on_paper(number) for number in everywhere}
+    satisfying = [number for number in everywhere if answers[number][1]]
     satisfying.sort(key=lambda number: (nodes.heights[number], number))
-    found = plain_binary_search(nodes, nodes.satisfies_on_paper)
+    found = plain_binary_search(nodes, lambda number: answers[number][1])
 
     def levels_of(numbers: Sequence[int]) -> list[list[int]]:
         return [list(nodes.lattice.node(number)) for number in numbers]
 
     return {
-        "violating": {"".join(map(str, nodes.lattice.node(n))): nodes.suppressed(n) for n in everywhere},
+        "violating": {"".join(map(str, nodes.lattice.node(n))): answers[n][0] for n in everywhere},
         "satisfying": levels_of(satisfying),
         "minimal": levels_of(minimal_among(nodes, satisfying)),
         "samarati": None

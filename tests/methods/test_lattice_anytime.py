@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from benchmarks.bench_search import method_for, optima, task_for
+
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.rules import SizeAtLeast
 from maskwright.core.summary import Summary
@@ -69,7 +69,9 @@ def greedy(task: object, method: OptimalLattice) -> Fraction:
 
     def score(number: int) -> Fraction | None:
         check = search.check(number)
-        return Fraction(objective.score(bounds.vector(search.places(number), check))) if check.feasible else None
+        return (
+            Fraction(objective.score(bounds.vector(search.places(number), check))) if check.feasible else None
+        )
 
     node = lattice.maximal[0]
     here = score(node)
@@ -95,11 +97,17 @@ def test_fifteen_columns_with_five_levels() -> None:
     assert Fraction(found.search["score"]) <= greedy(task, method)
 
 
-STOPPED = [row for row in optima() if row["data"] == "Adult" and row["models"] == "k=5" and row["objective"] == "loss"]
+STOPPED = [
+    row
+    for row in optima()
+    if row["data"] == "Adult" and row["models"] == "k=5" and row["objective"] == "loss"
+]
 
 
 @pytest.mark.parametrize("row", STOPPED, ids=lambda row: row["suppression"])
-def test_a_tenth_of_the_checks_is_nearly_optimal(row: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tenth_of_the_checks_is_nearly_optimal(
+    row: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     task, method = task_for(row), method_for(row)
     full = method.group(task)
     tenth = full.search["checked"] // 10

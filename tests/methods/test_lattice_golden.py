@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-
 from benchmarks.bench_search import method_for, optima, same_optimum, task_for
+
 from maskwright.core.exact import entropy_at_least
 from maskwright.core.method import Task
 from maskwright.methods.lattice import group_tuples

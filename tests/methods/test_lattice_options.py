@@ -72,7 +72,7 @@ def test_a_starred_group_that_is_too_small_makes_a_node_infeasible() -> None:
 
 
 def test_small_classes_says_nothing_about_values_and_failing_classes_does() -> None:
-    summary = summarise([AGE], ["30 30 31 31".split()], {"disease": "a b a a".split()})
+    summary = summarise([AGE], [["30", "30", "31", "31"]], {"disease": ["a", "b", "a", "a"]})
     models = [Monotone(rules=(SizeAtLeast(2), DistinctAtLeast("disease", 2)))]
     by_size = OptimalLattice(suppression="1/2").group(task_of(summary, models))
     failing = OptimalLattice(suppression="1/2", suppress="failing-classes").group(task_of(summary, models))
@@ -88,7 +88,9 @@ def test_too_few_people_names_the_largest_k() -> None:
     from maskwright.models import MODELS
 
     task = task_of(table("30 31 40", "f m m"), [MODELS["k-anonymity"](k=5)])
-    with pytest.raises(PolicyNotMet, match="even with everything generalised the table has 3 people; the largest k"):
+    with pytest.raises(
+        PolicyNotMet, match="even with everything generalised the table has 3 people; the largest k"
+    ):
         OptimalLattice(suppression="1").group(task)
 
 
@@ -137,7 +139,7 @@ def test_a_kernel_that_disagrees_with_its_model_is_caught() -> None:
         def kernel(self, context: object) -> tuple[SizeAtLeast, ...]:
             return ()
 
-    summary = summarise([AGE], ["30 31".split()], {"disease": "a b".split()})
+    summary = summarise([AGE], [["30", "31"]], {"disease": ["a", "b"]})
     with pytest.raises(NotVerified, match="please report"):
         OptimalLattice().group(task_of(summary, [Wrong(rules=(DistinctAtLeast("disease", 2),))]))
 
@@ -151,8 +153,12 @@ def test_cancelled_while_searching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_budget_gives_a_proven_gap_and_progress() -> None:
     events: list[Event] = []
-    optimum = float(Fraction(OptimalLattice(suppression="0.02").group(task_of(adult(), [K2])).search["score"]))
-    task = task_of(adult(), [Monotone(rules=(SizeAtLeast(2),), known=False)], progress=Progress(events.append))
+    optimum = float(
+        Fraction(OptimalLattice(suppression="0.02").group(task_of(adult(), [K2])).search["score"])
+    )
+    task = task_of(
+        adult(), [Monotone(rules=(SizeAtLeast(2),), known=False)], progress=Progress(events.append)
+    )
     found = OptimalLattice(suppression="0.02", budget_s=1).group(task)
     score = float(Fraction(found.search["score"]))
     assert not found.search["optimal"]

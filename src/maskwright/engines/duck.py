@@ -51,19 +51,16 @@ class DuckDBEngine:
         return int(self._db.rows(sql.select([sql.count()], _duck(table).source()), {})[0][0])
 
     def fingerprint(self, table: Table) -> str:
-        """Sums of a hash of each row, with the number of rows and the names of the columns."""
+        """The sum of a hash of each row, with the number of rows and the names of the columns."""
         t = _duck(table)
-        cells: list[exp.Expression] = []
+        cells: list[exp.Expression] = [sql.parameter("between")]
         for name in t.names:
             text = sql.cast(t.raw(name), "TEXT")
-            cells += [exp.Coalesce(this=text, expressions=[sql.parameter("null")]), sql.parameter("end")]
-        row = exp.Anonymous(this="md5_number", expressions=[exp.Concat(expressions=cells)])
-        rows = sql.select([sql.alias(row, "h")], t.source()).subquery("q", copy=False)
-        # two sums of 64 bits: a sum of 128-bit numbers would overflow
-        high = exp.IntDiv(this=sql.column("h"), expression=exp.Literal.number(2**64))
-        low = exp.Mod(this=sql.column("h"), expression=exp.Literal.number(2**64))
-        halves = [exp.Sum(this=exp.cast(half, exp.DataType.Type.UBIGINT, copy=False)) for half in (high, low)]
-        [result] = self._db.rows(sql.select([sql.count(), *halves], rows), {"null": "\x1e", "end": "\x1f"})
+            cells.append(exp.Coalesce(this=text, expressions=[sql.parameter("null")]))
+        row = exp.Anonymous(this="concat_ws", expressions=cells)
+        total = exp.Sum(this=exp.Anonymous(this="md5_number_lower", expressions=[row]))
+        query = sql.select([sql.count(), total], t.source())
+        [result] = self._db.rows(query, {"null": "\x1e", "between": "\x1f"})
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:

@@ -143,7 +143,9 @@ def _count_people(
         people = sql.alias(sql.count_distinct("p"), "n")
         found = runner.arrays(joined if shared else sql.count_by(joined, [*q, *columns], people), {})
         index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p" if shared else "n"]))
-        return [index, *(found[c].astype(np.int64) for c in [*columns, "p" if shared else "n"])]
+        parts = [index, *(found[c].astype(np.int64) for c in [*columns, "p" if shared else "n"])]
+        order = np.lexsort(tuple(reversed(parts)))  # the same order on every run
+        return [part[order] for part in parts]
 
     index, alone = fetch("pairs", [], False)
     sizes = _total(index, alone, n)

@@ -28,7 +28,7 @@
 
 typedef __int128 wide;
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 #define WIDE_VECTORS __attribute__((target_clones("avx2", "default"))) /* chosen when the program runs */
 #else
 #define WIDE_VECTORS
@@ -666,13 +666,13 @@ static int finish_mass(Problem *P, const Snap *s, const Keys *k, const int32_t *
     return 0;
 }
 
-/* Evaluate the classes that are large enough; fills slot_ok and slot_lost. */
-static int evaluate_slots(Problem *P, const Snap *s, uint32_t n_slots) {
+/* Evaluate the classes that are large enough; fills slot_ok and slot_lost. Stops when *total exceeds the limit. */
+static int evaluate_slots(Problem *P, const Snap *s, uint32_t n_slots, int64_t *total) {
     for (uint32_t j = 0; j < n_slots; j++) { P->slot_ok[j] = 1; P->slot_lost[j] = 0; }
     for (int a = 0; a < P->n_attrs; a++) {
         uint32_t n_values = P->n_values[a];
         if (P->use_mask[a]) {
-            memset(P->slot_mask, 0, 8 * (size_t)n_slots);
+            if (n_slots) memset(P->slot_mask, 0, 8 * (size_t)n_slots);
             for (uint32_t i = 0; i < s->n; i++) {
                 int32_t slot = P->slot[P->index[i]];
                 if (slot >= 0) P->slot_mask[slot] |= s->mask[a][i];
@@ -685,7 +685,7 @@ static int evaluate_slots(Problem *P, const Snap *s, uint32_t n_slots) {
                 P->cap_hist = P->hist ? need : 0;
                 if (!P->hist) return -1;
             }
-            memset(P->hist, 0, 4 * need);
+            if (need) memset(P->hist, 0, 4 * need);
             const Entries *en = &s->entries[a];
             for (uint32_t i = 0; i < s->n; i++) {
                 int32_t slot = P->slot[P->index[i]];
@@ -702,7 +702,12 @@ static int evaluate_slots(Problem *P, const Snap *s, uint32_t n_slots) {
                 const int32_t *h = P->use_mask[a] ? NULL : P->hist + (size_t)j * n_values;
                 int ok = decide(P, q, h, P->use_mask[a] ? P->slot_mask[j] : 0, size, rows, &lost);
                 if (ok < 0) return -1;
-                if (!ok) { P->slot_ok[j] = 0; if (lost > P->slot_lost[j]) P->slot_lost[j] = lost; }
+                if (ok) continue;
+                P->slot_ok[j] = 0;
+                if (lost <= P->slot_lost[j]) continue;
+                *total += lost - P->slot_lost[j];
+                P->slot_lost[j] = lost;
+                if (*total > P->limit) return 0;
             }
         }
     }
@@ -764,11 +769,11 @@ static int64_t check_values(Problem *P, const Snap *s, const Keys *k, int64_t la
         P->slot[h] = big ? (int32_t)n_slots : -1;
         if (big) P->slot_pos[n_slots++] = (uint32_t)h;
     }
-    if (evaluate_slots(P, s, n_slots)) return -1;
+    if (evaluate_slots(P, s, n_slots, &R->lost)) return -1;
+    if (R->lost > P->limit) return 0;
     int64_t failing = 0;
     for (uint32_t j = 0; j < n_slots; j++) {
         if (P->slot_ok[j]) continue;
-        R->lost += P->slot_lost[j];
         if (!P->by_size) R->suppressed += rows[P->slot_pos[j]];
         failing++;
     }
@@ -846,7 +851,7 @@ typedef struct {
     int kind, product, exact, width, n_cols;
     int64_t n_nodes, stride[MAX_COLUMNS], checked, best, position;
     uint8_t *places, *status;
-    int64_t *lost, *excess, *totals;
+    int64_t *lost, *excess, *totals, *above;
     int32_t *order, *up_start, *up, *down_start, *down;
     int32_t base[MAX_COLUMNS]; /* where a column's places begin in totals, blocks, up_start and down_start */
     double *blocks, *score, factor[MAX_COLUMNS], divisor[MAX_COLUMNS], best_value, least_open;
@@ -1015,7 +1020,7 @@ static int sweep(Search *S, int64_t max_checks, double until, int close) {
     for (; S->position < S->n_nodes; S->position++) {
         int64_t node = S->order[S->position], lost = S->lost[node];
         const uint8_t *place = S->places + node * n;
-        int64_t above[MAX_COLUMNS * 4];
+        int64_t *above = S->above;
         int n_above = 0;
         for (int c = 0; c < n; c++) {
             int at = S->base[c] + place[c];
@@ -1205,7 +1210,7 @@ static int prepare(Problem *P) {
     P->where = malloc(4 * (size_t)(most + 1));
     if (!P->sums || !P->star_hist || !P->seen || !P->where) return -1;
     if (entropy) {
-        P->n_xlogx = P->n_people < 65536 ? (uint32_t)P->n_people + 1 : 65536;
+        P->n_xlogx = P->n_people < 4096 ? (uint32_t)P->n_people + 1 : 4096;
         P->xlogx = malloc(8 * (size_t)P->n_xlogx);
         if (!P->xlogx) return -1;
         P->xlogx[0] = 0;
@@ -1234,6 +1239,7 @@ static PyObject *py_problem(PyObject *self, PyObject *args) {
                           &decide)) { free_problem(P); return NULL; }
     P->threshold = threshold < 1 ? 1 : threshold; P->least = least; P->limit = limit; P->n_rows = n_rows; P->n_people = n_people;
     P->memory_cap = memory;
+    P->units = rows != Py_None; /* scratch tables depend on it: known before any is made */
     P->decide = decide;
     Py_INCREF(decide);
     Py_ssize_t n_cols = PyTuple_Size(columns), n_attrs = PyTuple_Size(attributes),
@@ -1254,8 +1260,7 @@ static PyObject *py_problem(PyObject *self, PyObject *args) {
     for (int i = 0; i < n_attrs && !bad; i++) bad = read_attribute(P, i, PyTuple_GetItem(attributes, i));
     for (int i = 0; i < n_rules && !bad; i++) bad = read_rule(P, i, PyTuple_GetItem(rules, i));
     if (!bad) bad = !(P->root->size = copy_of(size, NULL));
-    if (!bad && rows != Py_None) { P->units = 1; bad = !(P->root->rows = copy_of(rows, NULL)); }
-    else P->root->rows = P->root->size;
+    if (!bad) bad = !(P->root->rows = P->units ? copy_of(rows, NULL) : P->root->size);
     if (!bad) bad = prepare(P);
     PyObject *capsule = bad ? NULL : PyCapsule_New(P, "lattice.problem", drop_problem);
     if (!capsule) {
@@ -1292,7 +1297,7 @@ static PyObject *py_check(PyObject *self, PyObject *args) {
 static void free_search(Search *S) {
     if (!S) return;
     free(S->places); free(S->status); free(S->lost); free(S->excess); free(S->totals); free(S->order); free(S->up_start);
-    free(S->up); free(S->down_start); free(S->down); free(S->blocks); free(S->score);
+    free(S->up); free(S->above); free(S->down_start); free(S->down); free(S->blocks); free(S->score);
     Py_XDECREF(S->owner);
     Py_XDECREF(S->compare);
     free(S);
@@ -1329,12 +1334,22 @@ static PyObject *py_search(PyObject *self, PyObject *args) {
           !(S->down_start = copy_of(ds, NULL)) || !(S->down = copy_of(d, NULL));
     size_t nodes = (size_t)S->n_nodes;
     if (!bad) {
+        size_t most = 1; /* immediate coarsenings that a node can have */
+        for (int c = 0; c < n; c++) {
+            int widest = 0;
+            for (int p = 0; p < S->P->shape[c]; p++) {
+                int up = S->up_start[S->base[c] + p + 1] - S->up_start[S->base[c] + p];
+                if (up > widest) widest = up;
+            }
+            most += (size_t)widest;
+        }
+        S->above = malloc(8 * most);
         S->places = malloc(nodes * n);
         S->status = calloc(nodes, 1);
         S->lost = calloc(nodes, 8);
         S->excess = calloc(S->kind == ROWS ? nodes * n : 1, 8);
         S->score = malloc(nodes * 8);
-        bad = !S->places || !S->status || !S->lost || !S->excess || !S->score;
+        bad = !S->places || !S->status || !S->lost || !S->excess || !S->score || !S->above;
     }
     if (!bad) {
         uint8_t at[MAX_COLUMNS] = {0};

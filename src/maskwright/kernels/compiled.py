@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.core.classes import ValueCounts
 from maskwright.core.exact import entropy_at_least
@@ -136,8 +137,11 @@ class CompiledChecker:
 
 def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
     """Columns with the segment each is fused into: the largest first, because merging them shrinks most."""
-    codes = np.array([column.codes for column in problem.columns], dtype=np.int32)
-    present = [int(np.count_nonzero(np.bincount(row))) for row in codes]
+    codes = _stacked([column.codes for column in problem.columns])
+    present = [len(column.blocks[0]) for column in problem.columns]
+    for c, listed in enumerate(present):  # hierarchies may list far more values than occur
+        if listed > 64:
+            present[c] = int(np.count_nonzero(np.bincount(codes[c])))
     segment, number, product, room = {}, 0, 1, 1
     for c in sorted(range(len(present)), key=lambda c: (-present[c], c)):
         width = len(problem.columns[c].blocks[0])
@@ -151,6 +155,16 @@ def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
         costs = np.concatenate(column.costs).astype(np.int64, copy=False) if column.costs else b""
         result.append((len(column.blocks), len(column.blocks[0]), segment[c], blocks, costs, column.cap))
     return tuple(result), number + 1, codes
+
+
+def _stacked(rows: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """The rows as one contiguous array; without copying where they already are one (a summary's codes)."""
+    base = rows[0].base
+    if isinstance(base, np.ndarray) and base.dtype == np.int32 and base.shape == (len(rows), len(rows[0])):
+        same = all(row.base is base and row.ctypes.data == base[i].ctypes.data for i, row in enumerate(rows))
+        if same and base.flags.c_contiguous:
+            return base
+    return np.array(rows, dtype=np.int32)
 
 
 def _attribute(problem: Problem, name: str) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ problem. Both give the same results.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.rules import Rule
 from maskwright.kernels.rules import decide
+
+SNAPSHOTS = 64  # of merged tuples that the twin keeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,36 +105,40 @@ class Checker:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        # snapshots are taken at the levels of the columns with the most values: they shrink most
+        by_size = sorted(range(len(problem.columns)), key=lambda c: -len(problem.columns[c].blocks[0]))
+        self._head = frozenset(by_size[: (len(by_size) + 2) // 3])
+        self._snapshots: dict[tuple[int, ...], Problem] = {}
 
     def check(self, places: tuple[int, ...]) -> Check:
-        problem = self.problem
-        group, n_groups, first = self._group(places)
-        rows = _sums(group, problem.rows, n_groups)
-        sizes = rows if problem.sizes is problem.rows else _sums(group, problem.sizes, n_groups)
-        sensitive = {
-            name: ValueCounts.collect(
-                vc.values, n_groups, group[vc.owner], vc.codes.astype(np.int64), vc.counts, vc.ordered
-            )
-            for name, vc in problem.sensitive.items()
-        }
-        outcome = self._outcome(Classes(sizes, rows, sensitive))
-        return summarise(problem, places, first, rows, outcome)
+        problem = self._snapshot(places)
+        keys = [
+            column.blocks[place][column.codes] for column, place in zip(problem.columns, places, strict=True)
+        ]
+        group, n_groups, first = _group(keys, len(problem.rows))
+        classes = _merged(problem, group, n_groups)
+        return summarise(problem, places, first, classes.rows, self._outcome(classes))
 
-    def _group(self, places: tuple[int, ...]) -> tuple[Ints, int, Ints]:
-        """The class of each tuple, the number of classes, and a tuple of each class."""
-        key = np.zeros(len(self.problem.rows), dtype=np.int64)
-        size = 1
-        for column, place in zip(self.problem.columns, places, strict=True):
-            blocks = column.blocks[place]
-            radix = int(blocks.max(initial=0)) + 1
-            if size * radix > 2**40:
-                key, size = _dense(key, size)
-            key = key * radix + blocks[column.codes]
-            size *= radix
-        group, n_groups = _dense(key, size)
-        first = np.zeros(n_groups, dtype=np.int64)
-        first[group[::-1]] = np.arange(len(group))[::-1]
-        return group, n_groups, first
+    def _snapshot(self, places: tuple[int, ...]) -> Problem:
+        """The tuples merged at the levels of the head columns: checks start from the few that are left."""
+        key = tuple(place for c, place in enumerate(places) if c in self._head)
+        if key not in self._snapshots:
+            if len(self._snapshots) >= SNAPSHOTS:
+                self._snapshots.clear()
+            columns = self.problem.columns
+            keys = [
+                c.blocks[places[i]][c.codes] if i in self._head else c.codes for i, c in enumerate(columns)
+            ]
+            group, n_groups, first = _group(keys, len(self.problem.rows))
+            merged = _merged(self.problem, group, n_groups)
+            self._snapshots[key] = replace(
+                self.problem,
+                columns=tuple(replace(column, codes=column.codes[first]) for column in columns),
+                rows=merged.rows,
+                sizes=merged.sizes,
+                sensitive=dict(merged.sensitive),
+            )
+        return self._snapshots[key]
 
     def _outcome(self, classes: Classes) -> Outcome:
         problem = self.problem
@@ -151,6 +157,36 @@ class Checker:
             star = union(classes, suppressed)
             kept_pass = all(bool(decide(rule, star)[0][0]) for rule in problem.rules)
         return Outcome(suppressed, lost, kept_pass)
+
+
+def _group(keys: list[NDArray[np.int32]], n: int) -> tuple[Ints, int, Ints]:
+    """Tuples with equal keys together: the group of each tuple, the number of groups, and a tuple of each."""
+    key, size = np.zeros(n, dtype=np.int64), 1
+    for part in keys:
+        radix = int(part.max(initial=0)) + 1
+        if radix == 1:
+            continue
+        if size * radix > 2**40:
+            key, size = _dense(key, size)
+        key = key * radix + part
+        size *= radix
+    group, n_groups = _dense(key, size)
+    first = np.zeros(n_groups, dtype=np.int64)
+    first[group] = np.arange(n)
+    return group, n_groups, first
+
+
+def _merged(problem: Problem, group: Ints, n_groups: int) -> Classes:
+    """The groups of a problem's tuples as classes."""
+    rows = _sums(group, problem.rows, n_groups)
+    sizes = rows if problem.sizes is problem.rows else _sums(group, problem.sizes, n_groups)
+    sensitive = {
+        name: ValueCounts.collect(
+            vc.values, n_groups, group[vc.owner], vc.codes.astype(np.int64), vc.counts, vc.ordered
+        )
+        for name, vc in problem.sensitive.items()
+    }
+    return Classes(sizes, rows, sensitive)
 
 
 def union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:

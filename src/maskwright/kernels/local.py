@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -165,7 +166,7 @@ def tries(columns: Sequence[Column]) -> list[Trie]:
         raise ValueError("tuples must be distinct")
     firsts.append(np.arange(n))
     result = []
-    for first, below in zip(firsts, firsts[1:], strict=False):
+    for first, below in pairwise(firsts):
         start = np.append(np.searchsorted(below, first), len(below))
         result.append(Trie(first.astype(np.int32), start.astype(np.int32)))
     return result
@@ -200,7 +201,14 @@ class Compiled:
             for c, trie in zip(problem.columns, tries(problem.columns), strict=True)
         )  # fmt: skip
         self.handle = kernel.open(
-            problem.n, columns, problem.rows, problem.sizes, problem.k, problem.neighbours, problem.limit, problem.full
+            problem.n,
+            columns,
+            problem.rows,
+            problem.sizes,
+            problem.k,
+            problem.neighbours,
+            problem.limit,
+            problem.full,
         )
 
     def neighbours(self, lo: int, hi: int) -> None:

@@ -1,7 +1,7 @@
 """Clustering in numpy: the same steps as the compiled kernel `_local.c`, with the same results.
 
-1. *Neighbours*: for each tuple the tuples that would share a label with it at the least
-   price (all of them are considered; ties go to the first).
+1. *Neighbours*: for each tuple, the tuples that would share a label with it at the least price (all of them are
+   considered; ties go to the first).
 2. *Agglomeration*: every tuple is a group. A group that is too small merges with the best group among those of its
    neighbours; the merge that adds least to the loss per row helped is carried out first.
 3. *Moves*: a tuple that its group can spare goes to the group, of those of its neighbours, where it adds least.
@@ -36,7 +36,9 @@ class Twin:
         self.rows, self.sizes = problem.rows.copy(), problem.sizes.copy()
         self.states = np.zeros((len(problem.columns), n), dtype=np.int64)
         self.head = np.arange(n, dtype=np.int64)
-        self.cost = np.sum([c.price[c.codes, 0] for c in problem.columns], axis=0, dtype=np.int64)
+        self.cost: Ints = (
+            np.stack([c.price[c.codes, 0] for c in problem.columns]).astype(np.int64).sum(axis=0)
+        )
         self.version = [0] * n
         self.heap: list[Offer] | None = None
         self.suppressed = 0

@@ -94,10 +94,9 @@ def _share(rule: ShareAtMost, counts: ValueCounts, classes: Classes) -> tuple[Bo
             [int(x) * den <= int(n) * num for x, n in zip(most, classes.sizes, strict=True)], bool
         )
     share = float(rule.share)
-    whole = np.array_equal(
-        classes.sizes, classes.rows
-    )  # a row is a person: a lost row makes the class smaller
-    return passes, (most - share * classes.sizes) / (1 - share if whole and share < 1 else 1.0)
+    # where a row is a person, a lost row makes the class smaller as well
+    room = np.where(classes.sizes == classes.rows, 1 - share, 1.0) if share < 1 else 1.0
+    return passes, (most - share * classes.sizes) / room
 
 
 def _entropy(rule: EntropyAtLeast, counts: ValueCounts) -> tuple[Bools, NDArray[np.float64]]:

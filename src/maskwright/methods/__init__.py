@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maskwright.core.method import Method
 from maskwright.methods.incognito import Incognito
+from maskwright.methods.local_recoding import LocalRecoding
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.samarati import Samarati
 
@@ -11,4 +12,5 @@ METHODS: dict[str, type[Method]] = {
     "optimal-lattice": OptimalLattice,
     "samarati": Samarati,
     "incognito": Incognito,
+    "local-recoding": LocalRecoding,
 }

@@ -1,6 +1,154 @@
-"""placeholder"""
+"""Anatomy inside given blocks of rows: buckets in which all sensitive values differ [Xiao, Tao 2006].
+
+While at least l values have rows left in a block, a bucket takes one random row of each of the l most frequent
+ones; the rows that remain each join a random bucket of the block that does not hold their value. Run inside the
+groups of another method it is called anatomization. That keeps a bound only where the groups were made without
+looking at sensitive values: a refused split cuts across the buckets and can give single rows away.
+"""
+
 from __future__ import annotations
 
-Anatomize = int | None
-def anatomized(task, rows, parts, l, labels, grouping):
-    return grouping
+import heapq
+from collections.abc import Sequence
+from itertools import accumulate
+from types import ModuleType
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Task
+from maskwright.errors import PolicyError
+from maskwright.kernels import partition
+from maskwright.kernels.partition import Int32s
+from maskwright.methods.labels import LabelStyle
+from maskwright.methods.requirement import refuse_unless_met
+from maskwright.methods.rows import Partition, Rows, to_grouping
+
+Anatomize = Annotated[int | None, Field(default=None, ge=2)]
+VOIDED = (
+    "the groups of a method that looked at sensitive values were anatomized: a refused split cuts across the "
+    "buckets, so that the method's bound does not hold for them; what an attack finds is measured"
+)
+
+
+def sensitive_attribute(task: Task, named: str | None, method: str) -> str:
+    """The sensitive column that buckets are about; it must be named where there are several."""
+    names = list(task.summary.sensitive)
+    if named is not None and named not in names:
+        raise PolicyError(f"method {method}: there is no sensitive column {named!r}; there is {', '.join(names)}")
+    if named is None and len(names) != 1:
+        what = f"say which attribute; sensitive are {', '.join(names)}" if names else "needs a sensitive column"
+        raise PolicyError(f"method {method}: {what}")
+    return named or names[0]
+
+
+def anatomy_counts(frequencies: Sequence[int], l: int) -> tuple[int, list[int]]:  # noqa: E741
+    """Anatomy on frequencies only: how many buckets, and the frequencies left over, falling."""
+    heap = [-f for f in frequencies if f > 0]
+    heapq.heapify(heap)
+    groups = 0
+    while len(heap) >= l:
+        taken = [heapq.heappop(heap) for _ in range(l)]
+        for left in taken:
+            if left + 1 < 0:
+                heapq.heappush(heap, left + 1)
+        groups += 1
+    return groups, sorted((-f for f in heap), reverse=True)
+
+
+def eligible(values: Int32s, n_values: int, blocks: Partition, l: int) -> tuple[NDArray[np.bool_], Ints]:  # noqa: E741
+    """In which blocks no value has more than one row in l, and how often each value occurs in each block."""
+    owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
+    key = owner * n_values + values[blocks.order]
+    counts = np.bincount(key, minlength=blocks.n_groups * n_values).reshape(blocks.n_groups, n_values)
+    return counts.max(axis=1, initial=0) * l <= blocks.sizes, counts
+
+
+def buckets(
+    values: Int32s,
+    n_values: int,
+    blocks: Partition,
+    l: int,  # noqa: E741
+    rng: np.random.Generator,
+    kernel: ModuleType | None = partition.compiled,
+) -> Partition:
+    """Anatomy inside each block; all of them must be eligible. Which rows of a value are taken is random."""
+    good, counts = eligible(values, n_values, blocks, l)
+    if not good.all():
+        raise ValueError("a block holds a value too often for buckets of l different values")
+    owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
+    key = owner * n_values + values[blocks.order]
+    shuffled = rng.permutation(len(key))
+    listed = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int32)
+    bucket = np.full(len(key), -1, dtype=np.int32)
+    ends = np.zeros(blocks.n_groups, dtype=np.int64)
+    if kernel is not None:
+        cursor = np.empty(n_values, dtype=np.int64)
+        kernel.anatomy(np.ascontiguousarray(counts), n_values, l, listed, bucket, ends, cursor)
+    else:
+        _pick(counts, listed, l, bucket, ends)
+    _place_left_over(values[blocks.order], owner, blocks, bucket, ends, rng)
+    index = np.argsort(bucket, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=int(ends[-1])))]).astype(np.int64)
+    return Partition(blocks.order[index], start)
+
+
+def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> None:  # noqa: E741
+    """The twin of the compiled kernel: more rows first, then the smaller code."""
+    number = at = 0
+    for b, block in enumerate(counts.tolist()):
+        cursor = [at, *(at + x for x in accumulate(block))]
+        heap = [(-c, v) for v, c in enumerate(block) if c]
+        heapq.heapify(heap)
+        while len(heap) >= l:
+            for left, v in [heapq.heappop(heap) for _ in range(l)]:
+                bucket[listed[cursor[v]]] = number
+                cursor[v] += 1
+                if left + 1 < 0:
+                    heapq.heappush(heap, (left + 1, v))
+            number += 1
+        at += sum(block)
+        ends[b] = number
+
+
+def _place_left_over(
+    values: Int32s, owner: Ints, blocks: Partition, bucket: Int32s, ends: Ints, rng: np.random.Generator
+) -> None:
+    """Each row left over joins a random bucket of its block that does not hold its value at that moment."""
+    for place in np.flatnonzero(bucket < 0).tolist():
+        b = int(owner[place])
+        first, last = int(ends[b - 1]) if b else 0, int(ends[b])
+        inside = slice(int(blocks.start[b]), int(blocks.start[b + 1]))
+        free = np.ones(last - first, dtype=bool)
+        here = bucket[inside][values[inside] == values[place]]
+        free[here[here >= 0] - first] = False
+        bucket[place] = first + int(rng.choice(np.flatnonzero(free)))
+
+
+def anatomized(
+    task: Task, rows: Rows, groups: Partition, l: int | None, labels: LabelStyle, grouping: Grouping  # noqa: E741
+) -> Grouping:
+    """Anatomy inside the groups of another method; groups with a too frequent value stay as they are."""
+    if l is None:
+        return grouping
+    attribute = sensitive_attribute(task, None, "anatomization")
+    values = rows.values(attribute)
+    n_values = len(rows.summary.sensitive[attribute].values) + 1
+    good, _ = eligible(values, n_values, groups, l)
+    kept = Partition.of_segments(groups.order, groups.start[:-1][~good], groups.start[1:][~good])
+    blocks = Partition.of_segments(groups.order, groups.start[:-1][good], groups.start[1:][good])
+    made = buckets(values, n_values, blocks, l, task.rng) if blocks.n_groups else blocks
+    parts = Partition(
+        np.concatenate([kept.order, made.order]), np.concatenate([kept.start, kept.start[-1] + made.start[1:]])
+    )
+    search = {**grouping.search, "anatomized": l, "groups_before": groups.n_groups, "groups_left_whole": kept.n_groups}
+    if any(model.about == "sensitive" for model in task.search):
+        search["note"] = " ".join(filter(None, [search.get("note"), VOIDED]))
+    search.pop("groups")
+    result = to_grouping(task, rows, parts, labels, search)
+    refuse_unless_met(task, result.classes, "after anatomization")
+    return result

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.core.classes import Ints
 from maskwright.core.grouping import Allocation, Grouping, Labels
 from maskwright.core.hierarchy import TOP
 from maskwright.core.method import Task
@@ -35,18 +36,17 @@ def full_domain(
         raise NotVerified("the search chose a node that suppresses every row; please report this")
     allocation = Allocation(np.arange(summary.n_tuples, dtype=np.int64), group_of, summary.rows)
     classes = summary.classes(group_of, n_groups) if gone.any() else found.classes
-    labels = tuple(_labels(task, a, n, group_of, n_groups, starred) for a, n in enumerate(node))
+    first = np.zeros(n_groups, dtype=np.int64)
+    inside = np.flatnonzero(group_of >= 0)
+    first[group_of[inside]] = inside  # any tuple of a group has its labels
+    labels = tuple(_labels(task, a, n, first, starred) for a, n in enumerate(node))
     return Grouping(summary, allocation, labels, classes, node, starred, search)
 
 
-def _labels(
-    task: Task, a: int, number: int, group_of: np.ndarray, n_groups: int, starred: int | None
-) -> Labels:
+def _labels(task: Task, a: int, number: int, first: Ints, starred: int | None) -> Labels:
     hierarchy = task.summary.attributes[a]
     level = hierarchy.levels[number]
-    of_group = np.zeros(n_groups, dtype=np.int32)
-    inside = group_of >= 0
-    of_group[group_of[inside]] = level.blocks[task.summary.codes[a][inside]]
+    of_group = level.blocks[task.summary.codes[a][first]]
     texts, coverage = level.labels, level.leaves
     if starred is not None and number == hierarchy.top:
         of_group[starred] = 0

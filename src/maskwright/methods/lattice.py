@@ -136,6 +136,8 @@ def group_tuples(summary: Summary, node: Node) -> tuple[Ints, int]:
     size = 1
     for hierarchy, codes, number in zip(summary.attributes, summary.codes, node, strict=True):
         level = hierarchy.levels[number]
+        if len(level.labels) == 1:
+            continue
         if size * len(level.labels) > 2**40:  # keep the key small: number the classes so far
             group, size = _dense(group, size)
         group = group * len(level.labels) + level.blocks[codes]

@@ -25,6 +25,7 @@ from maskwright.methods.anatomize import Anatomize, anatomized
 from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 from maskwright.methods.even_plan import EvenPlan, Splits, even_plan
 from maskwright.methods.labels import LabelStyle, covers
+from maskwright.methods.orders import arranged
 from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, to_grouping
 
@@ -37,6 +38,8 @@ class Mondrian(Method):
         dimensions: widest tries the best dimension only; fallback tries the others after a refusal.
         choose: the best dimension is that whose cut leaves the least information loss, or that with the widest
             range relative to the table's.
+        ties: rows with equal values along the cut are separated by their other quasi-identifiers, then at random;
+            or at random only.
         side: strict cuts: values equal to the median go right (lt) or left (le).
         least: balanced: the fewest rows of a group (default: by the models' parameters).
         splits: balanced: mixed (thirds, fifths, sevenths near the root, so that hardly a row is dropped) or halves.
@@ -50,6 +53,7 @@ class Mondrian(Method):
     cut: Literal["balanced", "relaxed", "strict"] = "balanced"
     dimensions: Literal["widest", "fallback"] = "widest"
     choose: Literal["loss", "range"] | None = None
+    ties: Literal["quasi-identifiers", "random"] = "quasi-identifiers"
     side: Literal["lt", "le"] = "lt"
     least: Count | None = None
     splits: Splits = "mixed"
@@ -70,6 +74,8 @@ class Mondrian(Method):
 
     def group(self, task: Task) -> Grouping:
         rows = Rows.expand(task, self.name)
+        if self.ties == "quasi-identifiers":
+            rows = arranged(rows, "lexicographic", None, self.name)
         requirement = Requirement(task, rows, self.name)
         plan = self.plan(rows.n, requirement)
         parts, depth = self.partition(task, rows, requirement, plan)
@@ -81,18 +87,20 @@ class Mondrian(Method):
         return anatomized(task, rows, parts, self.anatomize, self.labels, grouping)
 
     def plan(self, n: int, requirement: Requirement) -> EvenPlan | None:
-        """The equal parts of a balanced cut; None for the other cuts."""
-        if self.cut != "balanced":
+        """The equal parts of a balanced cut; None for the other cuts, and where no value is looked at."""
+        if self.cut != "balanced" or not requirement.looks_at_values:
             return None
         return even_plan(n, self.least or max(2, requirement.least), self.splits)
 
     def partition(
         self, task: Task, rows: Rows, requirement: Requirement, plan: EvenPlan | None
     ) -> tuple[Partition, int]:
-        """The groups, and how often the table was cut. Rows are numbered at random: the last ones are dropped."""
+        """The groups, and how often the table was cut."""
         axes = axes_of(rows.summary)
         codes = np.ascontiguousarray(tuple_ranks(rows.summary, axes).T[rows.tuples])
-        order = np.arange(rows.n - (plan.dropped if plan else 0), dtype=np.int32)
+        order = np.arange(rows.n, dtype=np.int32)
+        if plan is not None and plan.dropped:
+            order = np.sort(task.rng.permutation(order)[plan.dropped :])
         chooser = self._chooser(task, axes, codes, order)
         least = self.min_child if self.min_child is not None else requirement.least
         mode: Mode = self.side if self.cut == "strict" else "even"

@@ -105,7 +105,7 @@ class Nodes:
             )
         self.objective = build(objective or method.objective, self.lattice, task.summary, task.weights)
         self.problem = method.problem(task, self.lattice, self.objective)
-        self.bounds = Bounds(self.objective, self.lattice, self.problem.least, task.summary.n_rows)
+        self.bounds = Bounds(self.objective, self.lattice, self.problem.least, task.summary)
         self.upward, self.why = upward_closed(task, self.problem)
         self.most_groups = most_groups(task) if conditions else None
         self.checked = self.by_size = self.by_condition = 0
@@ -166,7 +166,7 @@ class Nodes:
         if self._sizes is None or self.most_groups is None:
             return None
         sizes = self._sizes.check(self.places(number))
-        if sizes.suppressed > self.problem.limit:
+        if sizes.lost > self.problem.limit:
             self.by_size += 1
             return Seen(False, True, None)
         excess = max(0, sizes.classes - self.most_groups)
@@ -179,11 +179,14 @@ class Nodes:
     def satisfies(self, number: int) -> bool:
         return self.look(number).satisfies
 
-    def satisfies_on_paper(self, number: int) -> bool:
-        """As the literature has it, where a node that suppresses every row satisfies; a publisher refuses that."""
-        seen = self.look(number)
-        everything = seen.check is not None and seen.check.classes == 0
-        return seen.satisfies or (everything and self.suppressed(number) <= self.problem.limit)
+    def on_paper(self, number: int) -> tuple[int, bool]:
+        """The rows suppressed at a node, and whether it satisfies as the literature has it.
+
+        There, a node that suppresses every row satisfies; a publisher refuses that. Counted without shortcuts.
+        """
+        found = Evaluator(self.task, self.problem, self.lattice.allowed).check(self.places(number))
+        everything = found.suppressed == self.task.summary.n_rows
+        return found.suppressed, found.feasible or (everything and found.suppressed <= self.problem.limit)
 
     def impossible(self) -> MaskwrightError | None:
         """The refusal when condition 1 fails: some column has fewer values than every class must show."""

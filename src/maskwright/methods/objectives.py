@@ -222,4 +222,3 @@ def _rows_by_code(summary: Summary, a: int) -> Ints:
 def node_totals(objective: Objective, places: tuple[int, ...]) -> Vector:
     """The cost of a node by attribute when nothing is suppressed."""
     return tuple(totals[place] for totals, place in zip(objective.totals, places, strict=True))
-

@@ -76,10 +76,9 @@ class OptimalLattice(Method):
             raise self._refusal(task, lattice, problem, found)
         node = lattice.node(found.best)
         report = self._report(lattice, objective, found)
-        grouping = full_domain(task, problem, node, found.suppressed, report)
         report["wall_s"] = time.monotonic() - started
         report["cpu_s"] = time.process_time() - cpu
-        return grouping
+        return full_domain(task, problem, node, found.suppressed, report)
 
     def problem(
         self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None

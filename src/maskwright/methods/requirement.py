@@ -25,10 +25,11 @@ class Requirement:
     Attributes:
         least: the fewest rows that a group must have by the parameters of the models alone: k, ⌈l⌉, p. The same
             for every table, so that a method may rely on it without looking at the data.
+        looks_at_values: does any model look at sensitive values? If not, no decision says anything about one.
     """
 
     def __init__(self, task: Task, rows: Rows, method: str) -> None:
-        self.rows, self.context = rows, task.context
+        self.rows, self.context, self.progress = rows, task.context, task.progress
         self.models = list(task.search)
         for model in self.models:
             if not model.is_local():
@@ -37,6 +38,7 @@ class Requirement:
                     f"use: gate for {model.name}, so that it is asked of the whole release"
                 )
         self.least = least_rows(self.models, task.context)
+        self.looks_at_values = any(model.about == "sensitive" for model in self.models)
         self.sensitive = self._attributes()
 
     def _attributes(self) -> list[str]:

@@ -159,11 +159,11 @@ def credibility_local(
         return None
     known = zip(sizes, free, caps, published_sensitive, strict=True)
     shares: dict[Kind, Number] = dict(found.share)
-    values: list[Number] = []
+    credible: list[Number] = []
     for n, g, cap, s in known:
         held: Number = g * shares.get((g, cap), Fraction(0)) + s
-        values.append(held / n)
-    return Credibility(tuple(values), found.before, found.violation, found.arithmetic, found.relative_error)
+        credible.append(held / n)
+    return Credibility(tuple(credible), found.before, found.violation, found.arithmetic, found.relative_error)
 
 
 def _count_with_empty(

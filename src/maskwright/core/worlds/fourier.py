@@ -53,10 +53,13 @@ def count_in_floats(kinds: Counter[Kind], sensitive: int, everybody: int) -> Cou
 
 def _count(kinds: Counter[Kind], sensitive: int, everybody: int, theta: float) -> Counted:
     tails = _Tails.of(kinds, sensitive, everybody, theta)
+    before = Fraction(sensitive, everybody)
+    if tails.precision > 600:  # near the smallest numbers, which have fewer digits
+        return Counted(dict.fromkeys(kinds, float(before)), 0.0, before, "float", math.inf)
     violation, free, shares, error = _integrate(tails)
     share = dict.fromkeys(kinds, free)
     share |= dict(zip(tails.kinds, shares.tolist(), strict=True))
-    return Counted(share, violation, Fraction(sensitive, everybody), "float", error)
+    return Counted(share, violation, before, "float", error)
 
 
 def _tilt(kinds: Counter[Kind], sensitive: int, everybody: int) -> float:
@@ -142,7 +145,7 @@ def _frequencies(tails: _Tails) -> tuple[Floats, Floats]:
     def negligible(k: int) -> bool:
         shrink = float(_shrink(tails.theta, np.array(math.sin(math.pi * k / points) ** 2)))
         size = np.exp(tails.n * shrink)
-        within = np.log(np.minimum(1 - np.minimum(beyond, 1 - EPSILON), size + beyond))
+        within = np.log(np.minimum(1 - np.minimum(beyond, 1 - EPSILON), size + beyond + 1e-300))
         all_within = float(tails.many @ within) + rest * shrink - float(within.min())  # one class left out
         all_classes = (tails.everybody - float(tails.n.max())) * shrink
         return max(all_within, all_classes) < -tails.precision - math.log(points)
@@ -221,9 +224,9 @@ def _integrate(tails: _Tails) -> tuple[float, float, Floats, float]:
     violating = _without(safe, circle.log_all)
     total = float(circle.weights @ violating.real)
     log_worlds = log_binomial(np.array(float(tails.sensitive)), np.array(float(tails.everybody)), tails.theta)
-    if total <= 0 or tails.precision > 600:  # near the smallest numbers, which have fewer digits
+    log_violation = min(math.log(total) - float(log_worlds), 0.0) if total > 0 else -math.inf
+    if log_violation < -600:
         return 0.0, 0.0, np.zeros(len(tails.n)), math.inf
-    log_violation = min(math.log(total) - float(log_worlds), 0.0)
     free = tails.theta * float(circle.weights @ (circle.lift * violating).real) / total
     shares, growth = _shares(tails, circle, safe, total)
     growth = max(growth, float(circle.weights @ np.abs(violating)) / total)

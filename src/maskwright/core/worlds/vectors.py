@@ -73,7 +73,7 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
         kinds: how many classes there are of each size and cap.
         sensitive: the sensitive rows in all of them together.
         exact: True: in integers, whatever it takes; False: in floating point; None: in integers where that
-            takes at most about a tenth of a second.
+            takes at most about a tenth of a second, or where floating point is not accurate.
     """
     everybody = sum(n * m for (n, _), m in kinds.items())
     if not 0 <= sensitive <= everybody or not everybody:
@@ -83,13 +83,14 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
         return None
     if any(cap < 0 for _, cap in kinds) or sensitive == everybody:
         return Counted(dict.fromkeys(kinds, before), Fraction(1), before, "exact")
-    if exact is None:
-        exact = _seconds(kinds, sensitive, everybody) < 0.1
-    if exact:
+    if exact or (exact is None and _seconds(kinds, sensitive, everybody) < 0.1):
         return _count_exactly(kinds, sensitive, everybody)
     from maskwright.core.worlds.fourier import count_in_floats
 
-    return count_in_floats(kinds, sensitive, everybody)
+    found = count_in_floats(kinds, sensitive, everybody)
+    if exact is None and found.relative_error > 1e-9:
+        return _count_exactly(kinds, sensitive, everybody)
+    return found
 
 
 def _seconds(kinds: Counter[Kind], sensitive: int, everybody: int) -> float:

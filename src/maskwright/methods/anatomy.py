@@ -1,0 +1,124 @@
+"""Anatomy: buckets of rows whose sensitive values all differ, made without looking at QIs [Xiao, Tao 2006].
+
+With random picks an adversary who knows the method believes exactly what a bucket shows, at most 1/l. Blocks of
+rows that are alike (`block`) make the buckets more useful at no cost to that: they are cut from the order of the
+quasi-identifiers alone, and nothing is published when one of them holds a value too often.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Method, Task
+from maskwright.core.rules import DistinctAtLeast, ShareAtMost
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.partition import Int32s
+from maskwright.methods.anatomize import buckets, eligible, sensitive_attribute
+from maskwright.methods.collect import closings
+from maskwright.methods.labels import LabelStyle
+from maskwright.methods.orders import OrderName, arranged
+from maskwright.methods.requirement import Requirement, refuse_unless_met
+from maskwright.methods.rows import Partition, Rows, to_grouping
+
+
+class Anatomy(Method):
+    """Makes buckets of rows whose sensitive values all differ, at random otherwise.
+
+    Attributes:
+        l: different values in a bucket (default: by the models' parameters).
+        attribute: the sensitive column, where there are several.
+        by: frequency (one row each of the most frequent values), or ranges (rows whose values are neighbours, for a
+            sensitive column with an order; the models alone say when a bucket is large enough).
+        block: first cut the rows, in the order of their quasi-identifiers, into blocks of so many rows.
+        order: of the blocks: lexicographic, or along a Hilbert curve.
+        priority: the quasi-identifiers to sort by first (default: those with the fewest values first).
+        labels: hierarchy (smallest block that covers the group) or ranges.
+    """
+
+    name: ClassVar[str] = "anatomy"
+
+    l: int | None = Field(default=None, ge=1)  # noqa: E741 - the literature's name
+    attribute: str | None = None
+    by: Literal["frequency", "ranges"] = "frequency"
+    block: int | None = Field(default=None, ge=2)
+    order: OrderName = "lexicographic"
+    priority: tuple[str, ...] | None = None
+    labels: LabelStyle = "hierarchy"
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Anatomy:
+        if self.by == "ranges" and (self.block is not None or self.l is not None):
+            raise ValueError("by: ranges sorts by the sensitive column alone; remove block and l")
+        return self
+
+    def group(self, task: Task) -> Grouping:
+        rows = Rows.expand(task, self.name)
+        attribute = sensitive_attribute(task, self.attribute, self.name)
+        search: dict[str, Any] = {"attribute": attribute, "by": self.by}
+        if self.by == "ranges":
+            parts = self._ranges(task, rows, attribute)
+        else:
+            if self.block is not None:
+                rows = arranged(rows, self.order, self.priority, self.name)
+            l = self.l or self._by_the_models(task, attribute)  # noqa: E741
+            parts = self._frequency(task, rows, attribute, l)
+            search |= {"l": l, "block": self.block}
+        grouping = to_grouping(task, rows, parts, self.labels, search)
+        refuse_unless_met(task, grouping.classes, self.name)
+        return grouping
+
+    def _by_the_models(self, task: Task, attribute: str) -> int:
+        """The largest l that a model asks of the attribute."""
+        wanted = [
+            math.ceil(1 / rule.share) if isinstance(rule, ShareAtMost) else rule.l
+            for model in task.search
+            for rule in model.kernel(task.context) or ()
+            if isinstance(rule, ShareAtMost | DistinctAtLeast) and rule.attribute == attribute
+        ]
+        if not wanted:
+            raise PolicyError("method anatomy: no model says how many different values a bucket needs; give l")
+        return max(wanted)
+
+    def _frequency(self, task: Task, rows: Rows, attribute: str, l: int) -> Partition:  # noqa: E741
+        values = rows.values(attribute)
+        n_values = len(rows.summary.sensitive[attribute].values) + 1
+        blocks = cut_into_blocks(rows.n, self.block or rows.n)
+        good, counts = eligible(values, n_values, blocks, l)
+        if not good.all():
+            worst = int((counts.max(axis=1) / blocks.sizes).argmax())
+            most, size = int(counts[worst].max()), int(blocks.sizes[worst])
+            where = "the table" if blocks.n_groups == 1 else f"block {worst + 1} of {blocks.n_groups}"
+            remedy = f"l: {size // most} would do" if size // most > 1 else "no l above 1 would do"
+            larger = "" if blocks.n_groups == 1 else ", or larger blocks"
+            raise PolicyNotMet(
+                f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
+                f"than one in {l}; {remedy}{larger}"
+            )
+        return buckets(values, n_values, blocks, l, task.rng)
+
+    def _ranges(self, task: Task, rows: Rows, attribute: str) -> Partition:
+        """Rows in the order of the sensitive value, collected until the models hold; the rest joins the last."""
+        if not rows.summary.sensitive[attribute].ordered:
+            raise PolicyError(
+                f"method anatomy: by: ranges needs values with an order, and {attribute!r} has none; give it an "
+                "`order`, or write by: frequency"
+            )
+        requirement = Requirement(task, rows, self.name)
+        order: Int32s = np.argsort(rows.values(attribute), kind="stable").astype(np.int32)
+        closes = closings(requirement, order, 1, np.zeros(rows.n, dtype=np.uint8))
+        ends = np.flatnonzero(closes) + 1
+        if not len(ends):
+            refuse_unless_met(task, rows.summary.totals(), "even with all rows in one group")
+            raise PolicyNotMet(f"anatomy: no range of {attribute!r} satisfies the models")
+        return Partition(order, np.concatenate([[0], ends[:-1], [rows.n]]).astype(np.int64))
+
+
+def cut_into_blocks(n: int, size: int) -> Partition:
+    """Rows 0…n−1 in blocks of `size`; the last one holds what is left, too."""
+    starts = np.arange(max(1, n // size), dtype=np.int64) * size
+    return Partition(np.arange(n, dtype=np.int32), np.append(starts, n))

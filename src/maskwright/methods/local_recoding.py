@@ -1,0 +1,160 @@
+"""Local recoding: the same value may be published at different levels in different groups.
+
+Tuples of quasi-identifiers are clustered into groups that satisfy the policy, and each group is published under the
+narrowest labels of the given hierarchies that cover it [greedy clustering as in Byun et al. 2007 and Xu et al. 2006;
+ARX's local recoding iterates full-domain recoding instead, Prasser et al. 2017]. The clustering is bottom-up: the
+merge that adds least to the information loss, per row that it helps, comes first; then single tuples move to better
+groups while the loss falls. See `kernels/local_twin.py` for the steps.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from maskwright.core.exact import Exact
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Method, Task
+from maskwright.core.verdict import plain
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.local import Clusters, clusters
+from maskwright.methods.lattice import Lattice
+from maskwright.methods.local_labels import information_loss
+from maskwright.methods.local_problem import Allowed, problem_of, shares
+from maskwright.methods.local_repair import Repair, Repaired
+from maskwright.methods.optimal_lattice import LISTED, OptimalLattice
+from maskwright.methods.requirement import refuse_unless_met
+
+SLICE = 4096  # tuples or merges between two looks at progress and cancellation
+
+
+class LocalRecoding(Method):
+    """Groups of similar tuples, each under the narrowest labels that cover it; never worse than full-domain recoding.
+
+    Attributes:
+        suppression: the share of rows that may be suppressed; a row is suppressed where that lowers the loss.
+        suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
+        neighbours: how many of the nearest tuples are looked at for each; more is slower and better.
+        rounds: how often all tuples are tried to be moved to a better group, at most.
+        full_domain: also search for the best full-domain recoding, and return that where it loses less.
+    """
+
+    name: ClassVar[str] = "local-recoding"
+
+    suppression: Exact = Field(default=0, validate_default=True)
+    suppressed_rows: Literal["drop", "star"] = "drop"
+    neighbours: int = Field(default=32, ge=1, le=1000)
+    rounds: int = Field(default=8, ge=0, le=1000)
+    full_domain: bool = True
+
+    @field_validator("suppression")
+    @classmethod
+    def _is_share(cls, value: Exact) -> Exact:
+        if not 0 <= value <= 1:
+            raise ValueError("suppression is a share of the rows, between 0 and 1")
+        return value
+
+    def group(self, task: Task) -> Grouping:
+        started, cpu = time.monotonic(), time.process_time()
+        if task.summary.n_rows == 0:
+            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        if "population" in task.needs():
+            asking = next(model.name for model in task.search if "population" in model.needs())
+            raise PolicyError(
+                f"method {self.name} cannot compare its groups with a population table, which {asking} asks for; "
+                "use optimal-lattice"
+            )
+        lattice = Lattice.of(task.summary.attributes, task.levels)
+        report: dict[str, Any] = {"objective": "information-loss", "neighbours": self.neighbours}
+        local = self._local(task, lattice.allowed, report)
+        full, refusal = self._full_domain(task, lattice)
+        if refusal is not None and not local.ok:
+            raise refusal
+        weights = shares(task)
+        report["full_domain_score"] = None if full is None else plain(information_loss(full, weights))
+        grouping = full
+        if local.ok and local.published is not None:
+            found = local.published.grouping(task.summary, report)
+            report["groups"] = found.classes.n
+            if full is None or information_loss(found, weights) <= information_loss(full, weights):
+                grouping = found
+        if grouping is None:
+            raise _refusal(task, local)
+        report["recoding"] = "full-domain" if grouping is full else "local"
+        report["score"] = plain(information_loss(grouping, weights))
+        report["wall_s"], report["cpu_s"] = time.monotonic() - started, time.process_time() - cpu
+        return replace(grouping, search=report)
+
+    def _full_domain(self, task: Task, lattice: Lattice) -> tuple[Grouping | None, PolicyNotMet | None]:
+        """The best full-domain recoding, or why there is none; neither where it was not searched for."""
+        if not self.full_domain or lattice.n_nodes > LISTED:
+            return None, None
+        method = OptimalLattice(suppression=self.suppression, suppressed_rows=self.suppressed_rows)
+        try:
+            return method.group(task), None
+        except PolicyNotMet as problem:
+            return None, problem
+
+    def _local(self, task: Task, allowed: Allowed, report: dict[str, Any]) -> Repaired:
+        """Cluster, and merge what fails. Suppressing outliers is given up where that makes it impossible."""
+        found = self._clustered(task, allowed, True, report)
+        if not found.ok and self.suppression:
+            return self._clustered(task, allowed, False, report)
+        return found
+
+    def _clustered(self, task: Task, allowed: Allowed, outliers: bool, report: dict[str, Any]) -> Repaired:
+        limit = int(self.suppression * task.summary.n_rows)
+        if not allowed:
+            return Repaired(None, False, 0)
+        problem, order = problem_of(task, allowed, self.neighbours, limit if outliers else 0)
+        work = clusters(problem)
+        report["moves"] = self._run(task, work, problem.n)
+        of, lists = work.result()
+        sizes = np.zeros(problem.n, dtype=np.int64)
+        np.add.at(sizes, of[of >= 0], problem.sizes[of >= 0])
+        small = (of >= 0) & (sizes[of] < problem.k)  # no label covers them and anything else
+        if int(problem.rows[small | (of < 0)].sum()) <= limit:
+            of[small] = -1
+        group_of = np.empty(problem.n, dtype=np.int64)
+        group_of[order] = of
+        near = np.full(lists.shape, -1, dtype=np.int64)
+        near[order] = np.where(lists < 0, -1, order[lists])
+        repaired = Repair(task, allowed, near, self.suppressed_rows == "star").run(group_of)
+        report["repairs"] = repaired.rounds
+        return repaired
+
+    def _run(self, task: Task, work: Clusters, n: int) -> int:
+        """The steps of the clustering, with progress. How many tuples were moved?"""
+        for lo in range(0, n, SLICE):
+            work.neighbours(lo, lo + SLICE)
+            task.progress.share(0.5 * lo / n, "looking for similar rows")
+        while work.agglomerate(SLICE):
+            task.progress.share(0.5, "grouping similar rows")
+        moves = 0
+        for number in range(self.rounds):
+            moved = 0
+            for lo in range(0, n, SLICE):
+                moved += work.move(lo, lo + SLICE)
+                task.progress.share(
+                    0.6 + 0.3 * number / self.rounds, f"{moves + moved} moved to better groups"
+                )
+            moves += moved
+            if not moved:
+                break
+        return moves
+
+
+def _refusal(task: Task, local: Repaired) -> PolicyNotMet:
+    """How close the last groups came."""
+    if local.published is not None:
+        try:
+            refuse_unless_met(task, local.published.classes, "after merging all groups that can be merged")
+        except PolicyNotMet as problem:
+            return problem
+    return PolicyNotMet(
+        "no label of the allowed levels covers groups that are large enough; allow more levels"
+    )
