@@ -137,8 +137,8 @@ def lines(only: str) -> Iterator[str]:
         )
         arx = float(row["arx_warm_cpu_ms"])
         yield (
-            f"{row['data']:6}{row['models']:27}{row['suppression']:>5} {row['objective']:15}{ms:9.1f}{whole:8.1f}{arx:8.0f}"
-            f"{arx / ms:7.1f}{grouping.search['checked']:8}{row['arx_checked']:>7}  {verdict}"
+            f"{row['data']:6}{row['models']:27}{row['suppression']:>5} {row['objective']:15}{ms:9.1f}{whole:8.1f}"
+            f"{arx:8.0f}{arx / ms:7.1f}{grouping.search['checked']:8}{row['arx_checked']:>7}  {verdict}"
         )
 
 

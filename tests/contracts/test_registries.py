@@ -40,7 +40,7 @@ def test_named_and_explained(kind: str, name: str) -> None:
     page = DOCS / kind / f"{name}.md"
     assert page.is_file(), f"{page} is missing"
     text = page.read_text(encoding="utf-8")
-    assert name in text.splitlines()[0]
+    assert f"`{name}`" in text or f"model: {name}" in text or name in text.splitlines()[0]
     assert "xample" in text, "a page without an example explains nothing"
 
 

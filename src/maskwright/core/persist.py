@@ -35,7 +35,7 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
             arrays |= {f"shared{i}_{j}": part for j, part in enumerate(s.shared.values[name])}
     for i, labels in enumerate(grouping.labels):
         arrays |= {f"label{i}": labels.of_group, f"coverage{i}": labels.coverage}
-    np.savez_compressed(folder / STATE, **arrays)
+    np.savez(folder / STATE, **arrays)
     words = {
         "format": 1,
         "attributes": [h.to_dict() for h in s.attributes],

@@ -1,9 +1,13 @@
-"""A plan: what the engine must write. Made from a grouping by `maskwright/recode`, carried out by an engine."""
+"""A plan: what the engine must write. Made from a grouping by `maskwright/recode`, carried out by an engine.
+
+Full-domain recodings are a `Plan`, all others a `GroupPlan`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,3 +46,99 @@ class Plan:
     star: bool
     drop_missing: Sequence[str]
     key: str
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The rows that an allocation does not tell apart, by the codes of some columns.
+
+    Attributes:
+        names: the columns: the quasi-identifiers, and all sensitive columns where units are cells.
+        domains: the values of each column; value i has code i + 1, missing is 0.
+        codes: one row per column, one column per unit.
+    """
+
+    names: tuple[str, ...]
+    domains: tuple[tuple[str, ...], ...]
+    codes: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A column that is published by what is known of each entry, not by what its rows hold.
+
+    Attributes:
+        name: the column.
+        domain: its values.
+        texts: entry e is published as `texts[index[e]]`; None: `index[e]` is the code of a value, which is
+            published in the type that the column has in the source.
+        index: one number per entry.
+    """
+
+    name: str
+    domain: tuple[str, ...]
+    texts: tuple[str | None, ...] | None
+    index: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Sensitive columns that are shuffled together: their values in each group, as a multiset.
+
+    `rows[i]` rows of group `groups[i]` have the values with codes `codes[:, i]`. Sorted by group.
+    """
+
+    names: tuple[str, ...]
+    domains: tuple[tuple[str, ...], ...]
+    codes: NDArray[np.int32]
+    groups: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlan:
+    """Recoding by groups: `rows[e]` rows of unit `unit[e]` go to group `groups[e]`, for each entry e.
+
+    Which rows of a unit go to which of its entries is drawn with the key.
+
+    Attributes:
+        columns: the published columns in order; those without `published` or `blocks` are passed through.
+        units: how rows are told apart.
+        unit: the unit of each entry, ascending.
+        groups: the published number of its group, from 1; 0: the rows are left out.
+        rows: how many rows of the unit it takes; the entries of a unit take all of them.
+        published: what is known of entries.
+        blocks: what is shuffled inside the groups; none: every row keeps its values.
+        group_column: the name under which group numbers are published, before the other columns.
+        drop_missing: rows with a missing value in one of these columns are left out.
+        key: the secret behind every choice among rows, and behind their order (256 bits, hexadecimal).
+    """
+
+    columns: Sequence[str]
+    units: Units
+    unit: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    published: Sequence[Published]
+    blocks: Sequence[Block]
+    group_column: str | None
+    drop_missing: Sequence[str]
+    key: str
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows by published group number (index 0: left out)."""
+        result = np.zeros(int(self.groups.max(initial=0)) + 1, dtype=np.int64)
+        np.add.at(result, self.groups, self.rows)
+        return result
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are published."""
+        return int(self.sizes[1:].sum())
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The columns that only the rows themselves can tell."""
+        known = {p.name for p in self.published} | {name for b in self.blocks for name in b.names}
+        return tuple(name for name in self.columns if name not in known)

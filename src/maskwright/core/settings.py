@@ -20,6 +20,7 @@ TAG = "\x1f"  # begins the name of a choice in a tagged union: a step of pydanti
 class Settings(BaseModel):
     model_config = ConfigDict(
         frozen=True,
+        defer_build=True,  # a run uses a few of the classes; building validators for all of them costs more
         extra="forbid",
         coerce_numbers_to_str=True,
         populate_by_name=True,

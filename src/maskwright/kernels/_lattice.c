@@ -455,9 +455,7 @@ static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, in
     *lost = 0;
     switch (r->kind) {
     case SIZE:
-        if (size >= r->a) return 1;
-        *lost = rows;
-        return 0;
+        return 1; /* decided by the threshold, before any value is looked at */
     case DISTINCT: {
         int64_t d = 0;
         if (hist) for (uint32_t v = 1; v < n_values; v++) d += hist[v] > 0;

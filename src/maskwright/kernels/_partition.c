@@ -62,6 +62,36 @@ static int order_fits(const int32_t *order, Py_ssize_t n, Py_ssize_t rows)
     return least >= 0 && most < rows;
 }
 
+/* ---- counting sort ----------------------------------------------------------------------------------- */
+
+/* order = the places of `keys` (each in 0..n_keys) by key, equal ones in their order */
+static PyObject *counting(PyObject *self, PyObject *args)
+{
+    Buffers s = {.n = 2};
+    Py_ssize_t n_keys;
+    if (!PyArg_ParseTuple(args, "y*nw*", &s.b[0], &n_keys, &s.b[1]))
+        return NULL;
+    const int32_t *keys = s.b[0].buf;
+    int32_t *order = s.b[1].buf;
+    Py_ssize_t n = s.b[0].len / 4;
+    if (n_keys < 0 || n > INT32_MAX || s.b[1].len / 4 != n || !order_fits(keys, n, n_keys))
+        return finish(&s, -2, NULL);
+    int32_t *at = calloc((size_t)n_keys + 1, sizeof(int32_t));
+    if (at) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < n; i++)
+            at[keys[i] + 1]++;
+        for (Py_ssize_t k = 0; k < n_keys; k++)
+            at[k + 1] += at[k];
+        for (Py_ssize_t i = 0; i < n; i++)
+            order[at[keys[i]]++] = (int32_t)i;
+        Py_END_ALLOW_THREADS
+    }
+    int failed = !at;
+    free(at);
+    return finish(&s, failed ? -1 : 0, failed ? NULL : none());
+}
+
 /* ---- ranges ------------------------------------------------------------------------------------------ */
 
 static PyObject *ranges(PyObject *self, PyObject *args)
@@ -289,36 +319,49 @@ static int64_t coverage(const Labels *t, Py_ssize_t a, int32_t low, int32_t high
     return high == 0 ? 0 : t->base[a];
 }
 
-static int32_t best_dimension(Work *w, const Labels *t, const double *scale, const int32_t *rows, Py_ssize_t n,
-                              Py_ssize_t d, Py_ssize_t q, int32_t *range, int32_t *low, int32_t *high)
+#define LANES 8 /* attributes are handled side by side, so that the compiler can use vector registers */
+#define ROOM 24 /* ranks up to 2^24 are exact as floats, which every processor compares in vectors */
+
+/* low, high of the members of each part; d is a multiple of LANES */
+static void part_ranges(const float *rows, const int32_t *place, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q, float *low,
+                        float *high)
+{
+    for (Py_ssize_t x = 0; x < q * d; x++) {
+        low[x] = (float)(1 << ROOM);
+        high[x] = -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t part = (Py_ssize_t)place[i] * q / n;
+        for (Py_ssize_t b = 0; b < d; b += LANES) {
+            float *l = low + part * d + b, *h = high + part * d + b;
+            const float *row = rows + i * d + b;
+            for (int j = 0; j < LANES; j++) {
+                l[j] = row[j] < l[j] ? row[j] : l[j];
+                h[j] = row[j] > h[j] ? row[j] : h[j];
+            }
+        }
+    }
+}
+
+/* rows: n members of `wide` (a multiple of LANES) attributes, d of which there are. */
+static int32_t best_dimension(Work *w, const Labels *t, const double *scale, const float *rows, Py_ssize_t n,
+                              Py_ssize_t d, Py_ssize_t wide, Py_ssize_t q, const float *range, float *low, float *high)
 {
     double best = 0;
     int32_t chosen = -1;
     for (Py_ssize_t a = 0; a < d; a++) {
-        if (range[a] >= range[d + a])
+        if (range[a] >= range[wide + a])
             continue;
         for (Py_ssize_t i = 0; i < n; i++)
-            w->value[i] = rows[i * d + a];
-        positions(w, n, range[a], range[d + a], 0);
-        for (Py_ssize_t x = 0; x < q * d; x++) {
-            low[x] = INT32_MAX;
-            high[x] = INT32_MIN;
-        }
-        for (Py_ssize_t i = 0; i < n; i++) {
-            Py_ssize_t part = (Py_ssize_t)w->place[i] * q / n;
-            int32_t *l = low + part * d, *h = high + part * d;
-            const int32_t *row = rows + i * d;
-            for (Py_ssize_t b = 0; b < d; b++) {
-                l[b] = row[b] < l[b] ? row[b] : l[b];
-                h[b] = row[b] > h[b] ? row[b] : h[b];
-            }
-        }
+            w->value[i] = (int32_t)rows[i * wide + a];
+        positions(w, n, (int32_t)range[a], (int32_t)range[wide + a], 0);
+        part_ranges(rows, w->place, n, wide, q, low, high);
         double loss = 0;
         for (Py_ssize_t b = 0; b < d; b++) {
             int64_t sum = 0;
             for (Py_ssize_t p = 0; p < q; p++) {
                 int64_t members = ((p + 1) * n + q - 1) / q - (p * n + q - 1) / q;
-                int64_t c = members ? coverage(t, b, low[p * d + b], high[p * d + b]) : 0;
+                int64_t c = members ? coverage(t, b, (int32_t)low[p * wide + b], (int32_t)high[p * wide + b]) : 0;
                 sum += c > 1 ? (c - 1) * members : 0;
             }
             loss += (double)sum * scale[b];
@@ -359,33 +402,29 @@ static PyObject *choose(PyObject *self, PyObject *args)
         bad = s.b[i].len / 8 != d;
     bad = bad || !labels_fit(&t, d, s.b[4].len / 4);
     for (Py_ssize_t i = 0; i < rows * d && !bad; i++)
-        bad = codes[i] < 0 || codes[i] >= t.size[i % d];
+        bad = codes[i] < 0 || codes[i] >= t.size[i % d] || codes[i] >= 1 << ROOM;
     if (bad)
         return finish(&s, -2, NULL);
-    Py_ssize_t largest = largest_segment(lo, hi, groups);
+    Py_ssize_t largest = largest_segment(lo, hi, groups), wide = (d + LANES - 1) / LANES * LANES;
     Work w;
     int failed = work_new(&w, largest) < 0;
-    int32_t *members = malloc(sizeof(int32_t) * (size_t)(largest * d + 1));
-    int32_t *range = malloc(sizeof(int32_t) * (size_t)(2 * d)), *low = malloc(sizeof(int32_t) * (size_t)(q * d));
-    int32_t *high = malloc(sizeof(int32_t) * (size_t)(q * d));
-    failed = failed || !members || !range || !low || !high;
+    float *members = malloc(sizeof(float) * (size_t)(largest * wide + 1));
+    float *range = malloc(sizeof(float) * (size_t)(2 * wide)), *low = malloc(sizeof(float) * (size_t)(q * wide));
+    float *high = malloc(sizeof(float) * (size_t)(q * wide));
+    int32_t *first = calloc((size_t)(largest + 1), sizeof(int32_t));
+    failed = failed || !members || !range || !low || !high || !first;
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
+        memset(members, 0, sizeof(float) * (size_t)(largest * wide));
         for (Py_ssize_t g = 0; g < groups; g++) {
             Py_ssize_t m = hi[g] - lo[g];
-            for (Py_ssize_t a = 0; a < d; a++) {
-                range[a] = INT32_MAX;
-                range[d + a] = INT32_MIN;
-            }
             for (Py_ssize_t i = 0; i < m; i++) {
                 const int32_t *row = codes + (Py_ssize_t)order[lo[g] + i] * d;
-                for (Py_ssize_t a = 0; a < d; a++) {
-                    members[i * d + a] = row[a];
-                    range[a] = row[a] < range[a] ? row[a] : range[a];
-                    range[d + a] = row[a] > range[d + a] ? row[a] : range[d + a];
-                }
+                for (Py_ssize_t a = 0; a < d; a++)
+                    members[i * wide + a] = (float)row[a];
             }
-            dims[g] = best_dimension(&w, &t, scale, members, m, d, q, range, low, high);
+            part_ranges(members, first, m, wide, 1, range, range + wide);
+            dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high);
         }
         Py_END_ALLOW_THREADS
     }
@@ -394,6 +433,7 @@ static PyObject *choose(PyObject *self, PyObject *args)
     free(range);
     free(low);
     free(high);
+    free(first);
     return finish(&s, failed ? -1 : 0, failed ? NULL : none());
 }
 
@@ -655,6 +695,7 @@ static PyObject *anatomy(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+    {"counting", counting, METH_VARARGS, "counting(keys, n_keys, order)"},
     {"ranges", ranges, METH_VARARGS, "ranges(codes, d, order, lo, hi, least, most)"},
     {"cut", cut, METH_VARARGS, "cut(codes, d, order, lo, hi, dims, mode, parts, fresh, bounds)"},
     {"choose", choose, METH_VARARGS,

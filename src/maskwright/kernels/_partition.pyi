@@ -4,6 +4,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+def counting(keys: Array, n_keys: int, order: Array) -> None: ...
 def ranges(codes: Array, d: int, order: Array, lo: Array, hi: Array, least: Array, most: Array) -> None: ...
 def cut(
     codes: Array, d: int, order: Array, lo: Array, hi: Array, dims: Array, mode: int, parts: int, fresh: Array,

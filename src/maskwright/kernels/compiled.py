@@ -138,14 +138,16 @@ class CompiledChecker:
 def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
     """Columns with the segment each is fused into: the largest first, because merging them shrinks most."""
     codes = _stacked([column.codes for column in problem.columns])
-    present = [len(column.blocks[0]) for column in problem.columns]
-    for c, listed in enumerate(present):  # hierarchies may list far more values than occur
-        if listed > 64:
-            present[c] = int(np.count_nonzero(np.bincount(codes[c])))
+    present = [int(np.count_nonzero(np.bincount(row))) for row in codes]  # hierarchies may list more values
     segment, number, product, room = {}, 0, 1, 1
-    for c in sorted(range(len(present)), key=lambda c: (-present[c], c)):
+    order = sorted(range(len(present)), key=lambda c: (-present[c], c))
+    for c in order:
         width = len(problem.columns[c].blocks[0])
-        if product > 1 and (product * present[c] > FUSED or room * width >= 2**62):
+        rest = math.prod(len(problem.columns[d].blocks) for d in order[order.index(c) :])
+        fused = (
+            FUSED if rest >= 8 else 4 * FUSED
+        )  # a last segment with hardly any levels of its own is not worth it
+        if product > 1 and (product * present[c] > fused or room * width >= 2**62):
             number, product, room = number + 1, 1, 1
         segment[c] = number
         product, room = product * present[c], room * width

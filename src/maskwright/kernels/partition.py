@@ -63,6 +63,15 @@ def members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     return np.arange(int(sizes.sum())) + np.repeat(lo - before, sizes), owner
 
 
+def sorted_by(keys: Int32s, n_keys: int, kernel: ModuleType | None = compiled) -> Int32s:
+    """The places of `keys` (each from 0 to n_keys − 1) by key, equal ones in their order."""
+    if kernel is None:
+        return np.argsort(keys, kind="stable").astype(np.int32)
+    order = np.empty(len(keys), dtype=np.int32)
+    kernel.counting(np.ascontiguousarray(keys), n_keys, order)
+    return order
+
+
 def ranges(
     codes: Int32s, order: Int32s, lo: Ints, hi: Ints, kernel: ModuleType | None = compiled
 ) -> tuple[Int32s, Int32s]:
@@ -144,7 +153,7 @@ def choose(
     """The dimension whose even cut leaves the least loss, ties: the first; −1 where no rank differs."""
     dims = np.full(len(lo), -1, dtype=np.int32)
     c = covers
-    if kernel is not None:
+    if kernel is not None and int(c.size.max(initial=0)) <= 1 << 24:
         kernel.choose(
             codes, codes.shape[1], order, lo, hi, parts, c.blocks, c.leaves, c.first, c.size, c.levels, c.base,
             c.scale, dims,

@@ -23,7 +23,7 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.errors import PolicyError
 from maskwright.kernels import partition
-from maskwright.kernels.partition import Int32s
+from maskwright.kernels.partition import Int32s, sorted_by
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.requirement import refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, to_grouping
@@ -82,8 +82,11 @@ def buckets(
         raise ValueError("a block holds a value too often for buckets of l different values")
     owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
     key = owner * n_values + values[blocks.order]
-    shuffled = rng.permutation(len(key))
-    listed = shuffled[np.argsort(key[shuffled], kind="stable")].astype(np.int32)
+    shuffled = rng.permutation(np.arange(len(key), dtype=np.int32))
+    if blocks.n_groups * n_values < 2**31:
+        listed = shuffled[sorted_by(key.astype(np.int32)[shuffled], blocks.n_groups * n_values)]
+    else:
+        listed = shuffled[np.argsort(key[shuffled], kind="stable")]
     bucket = np.full(len(key), -1, dtype=np.int32)
     ends = np.zeros(blocks.n_groups, dtype=np.int64)
     if kernel is not None:
@@ -92,9 +95,8 @@ def buckets(
     else:
         _pick(counts, listed, l, bucket, ends)
     _place_left_over(values[blocks.order], owner, blocks, bucket, ends, rng)
-    index = np.argsort(bucket, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=int(ends[-1])))]).astype(np.int64)
-    return Partition(blocks.order[index], start)
+    made = Partition.of_groups(bucket)
+    return Partition(blocks.order[made.order], made.start)
 
 
 def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> None:  # noqa: E741

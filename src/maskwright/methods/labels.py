@@ -112,7 +112,7 @@ def _blocks(axis: Axis, used: Sequence[int], ranks: Int32s, start: Ints) -> Labe
             f"column {hierarchy.attribute!r}: a group spreads over several labels of the coarsest allowed level "
             f"(allowed: {names}); allow the top level {hierarchy.levels[-1].name!r} in `levels`"
         )
-    keys, of_group = np.unique(chosen, return_inverse=True)
+    keys, of_group = _numbered(chosen, len(used) * radix)
     texts = [hierarchy.levels[used[k // radix]].labels[k % radix] for k in keys.tolist()]
     leaves = [int(hierarchy.levels[used[k // radix]].leaves[k % radix]) for k in keys.tolist()]
     return _labels(hierarchy, texts, leaves, of_group)
@@ -127,7 +127,7 @@ def _ranges(hierarchy: Hierarchy, ranks: Int32s, start: Ints) -> Labels:
     """first-last; a single value is itself."""
     low, high = np.minimum.reduceat(ranks, start), np.maximum.reduceat(ranks, start)
     radix = hierarchy.base + 1
-    keys, of_group = np.unique(low.astype(np.int64) * radix + high, return_inverse=True)
+    keys, of_group = _numbered(low.astype(np.int64) * radix + high, radix * radix)
     between = ".." if any("-" in value for value in hierarchy.values) else "-"
     texts: list[str | None] = []
     leaves = []
@@ -149,7 +149,11 @@ def _sets(axis: Axis, ranks: Int32s, start: Ints) -> Labels:
     for first in range(0, len(axis.code), 62):
         bit = np.where((ranks >= first) & (ranks < first + 62), np.int64(1) << (ranks - first).clip(0, 61), 0)
         words.append(np.bitwise_or.reduceat(bit, start))
-    keys, of_group = np.unique(np.stack(words), axis=1, return_inverse=True)
+    if len(words) == 1:
+        single, of_group = _numbered(words[0], 1 << min(62, len(axis.code)))
+        keys = single[None, :]
+    else:
+        keys, of_group = np.unique(np.stack(words), axis=1, return_inverse=True)
     texts: list[str | None] = []
     leaves = []
     for column in keys.T.tolist():
@@ -164,6 +168,15 @@ def _sets(axis: Axis, ranks: Int32s, start: Ints) -> Labels:
         texts.append(values[0] if len(values) == 1 else TOP if whole else "{" + ", ".join(shown) + "}")
         leaves.append(len(values))
     return _labels(hierarchy, texts, leaves, of_group.reshape(-1))
+
+
+def _numbered(keys: Ints, radix: int) -> tuple[Ints, Ints]:
+    """The distinct keys (from 0 to radix − 1), ascending, and which of them each key is."""
+    if radix > max(1 << 16, len(keys)):
+        return np.unique(keys, return_inverse=True)
+    there = np.zeros(radix, dtype=bool)
+    there[keys] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
 
 
 def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Ints) -> Labels:

@@ -97,7 +97,7 @@ class Mondrian(Method):
     ) -> tuple[Partition, int]:
         """The groups, and how often the table was cut."""
         axes = axes_of(rows.summary)
-        codes = np.ascontiguousarray(tuple_ranks(rows.summary, axes).T[rows.tuples])
+        codes = np.ascontiguousarray(tuple_ranks(rows.summary, axes).T)[rows.tuples]
         order = np.arange(rows.n, dtype=np.int32)
         if plan is not None and plan.dropped:
             order = np.sort(task.rng.permutation(order)[plan.dropped :])

@@ -209,7 +209,8 @@ def _bits(blocks: NDArray[np.int32], summary: Summary, a: int) -> Ints:
     per_block = np.zeros(int(blocks.max()) + 1, dtype=np.int64)
     np.add.at(per_block, blocks, _rows_by_code(summary, a))
     logs = np.log2(np.maximum(per_block, 1).astype(np.float64))
-    return np.rint(logs * BITS).astype(np.int64)[blocks]
+    bits: Ints = np.rint(logs * BITS).astype(np.int64)
+    return bits[blocks]
 
 
 def _rows_by_code(summary: Summary, a: int) -> Ints:

@@ -16,7 +16,7 @@ from maskwright.core.classes import Ints
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyError
-from maskwright.kernels.partition import Int32s
+from maskwright.kernels.partition import Int32s, sorted_by
 from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 from maskwright.methods.rows import Rows
 
@@ -27,10 +27,7 @@ WORD = 62  # bits of a sorting key that go into one word
 def arranged(rows: Rows, order: OrderName, priority: Sequence[str] | None, method: str) -> Rows:
     """The same rows, numbered along the order; equal tuples keep the order they have."""
     place = tuple_order(rows.summary, order, priority, method)
-    key = place[rows.tuples]
-    if len(key) and (np.diff(key) < 0).any():
-        return Rows(rows.summary, rows.cells[np.argsort(key, kind="stable")])
-    return rows
+    return Rows(rows.summary, rows.cells[sorted_by(place[rows.tuples], rows.summary.n_tuples)])
 
 
 def tuple_order(summary: Summary, order: OrderName, priority: Sequence[str] | None, method: str) -> Int32s:
@@ -41,7 +38,7 @@ def tuple_order(summary: Summary, order: OrderName, priority: Sequence[str] | No
     sizes = [len(axes[a].code) for a in index]
     words = _packed(ranks, sizes) if order == "lexicographic" else hilbert_words(ranks, sizes)
     place = np.empty(summary.n_tuples, dtype=np.int32)
-    sorting = np.lexsort(words[::-1]) if len(words) > 1 else np.argsort(words[0], kind="stable")
+    sorting = np.lexsort(words[::-1]) if len(words) > 1 else np.argsort(words[0])  # tuples are distinct
     place[sorting] = np.arange(summary.n_tuples, dtype=np.int32)
     return place
 

@@ -17,7 +17,7 @@ from maskwright.core.grouping import Allocation, Grouping, allocated
 from maskwright.core.method import Task
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s
+from maskwright.kernels.partition import Int32s, sorted_by
 from maskwright.methods.labels import LabelStyle, label_groups
 
 
@@ -104,9 +104,10 @@ class Partition:
     @staticmethod
     def of_groups(group_of: Int32s) -> Partition:
         """From the group of each row; −1: dropped."""
-        order = np.argsort(group_of, kind="stable").astype(np.int32)
+        n = int(group_of.max(initial=-1)) + 1
+        order = sorted_by(group_of + np.int32(1), n + 1)
         dropped = int((group_of < 0).sum())
-        sizes = np.bincount(group_of[group_of >= 0])
+        sizes = np.bincount(group_of[group_of >= 0], minlength=n)
         return Partition(order[dropped:], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
 

@@ -1,7 +1,7 @@
 """How much detail the quasi-identifiers lost, by the number of ground values a published label covers.
 
-Per attribute: mean over rows of (coverage − 1)/(base − 1); a suppressed row loses everything, an attribute
-with a single ground value loses nothing unless the row is suppressed.
+Per attribute: mean over rows of (coverage − 1)/(base − 1); a suppressed row loses everything. An attribute with
+a single ground value has nothing to lose.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ def attribute_losses(grouping: Grouping) -> dict[str, Fraction]:
         rows[grouping.starred] = 0  # counted below, with the dropped ones
     result = {}
     for hierarchy, labels in zip(grouping.summary.attributes, grouping.labels, strict=True):
+        if total == 0 or hierarchy.base == 1:
+            result[hierarchy.attribute] = Fraction(0)
+            continue
         extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
-        lost = Fraction(int((extra * rows).sum()), max(1, hierarchy.base - 1))
-        result[hierarchy.attribute] = (lost + grouping.suppressed_rows) / total if total else Fraction(0)
+        lost = Fraction(int((extra * rows).sum()), hierarchy.base - 1)
+        result[hierarchy.attribute] = (lost + grouping.suppressed_rows) / total
     return result
 
 

@@ -7,15 +7,61 @@ from collections.abc import Sequence
 import numpy as np
 
 from maskwright.core.grouping import Grouping
-from maskwright.core.plan import ColumnMap, Plan
+from maskwright.core.plan import ColumnMap, GroupPlan, Plan, Published
+from maskwright.recode import entries as e
+from maskwright.recode.disguise import disguised
 
 
-def plan(grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str) -> Plan:
-    """A full-domain grouping as one map per column and the list of suppressed tuples."""
-    if grouping.levels is None:
-        raise ValueError("this grouping is not full-domain; its rows cannot be recoded column by column")
+def plan(
+    grouping: Grouping,
+    columns: Sequence[str],
+    drop_missing: Sequence[str],
+    key: str,
+    rng: np.random.Generator | None = None,
+) -> Plan | GroupPlan:
+    """A full-domain grouping as one map per column; any other one entry by entry.
+
+    Args:
+        grouping: what to publish.
+        columns: the published columns in order.
+        drop_missing: rows with a missing value in one of these columns are left out.
+        key: the secret that orders rows.
+        rng: draws the rows whose sensitive value is changed; needed where a method distorts values.
+    """
+    if grouping.levels is not None and not e.distorted(grouping):
+        return _full_domain(grouping, columns, drop_missing, key)
+    summary, published = grouping.summary, e.distorted(grouping)
+    names = [*(h.attribute for h in summary.attributes), *summary.sensitive]
+    whole = grouping.allocation.cells is None and not published
+    # without other columns a release can be written without reading the rows again, if cells are known
+    cells = not whole or (summary.joint is not None and set(columns) <= set(names))
+    entries = e.by_cell(grouping) if cells else e.by_tuple(grouping)
+    if published:
+        if rng is None:
+            raise ValueError("distorted values need a generator")
+        entries = disguised(entries, published, list(summary.sensitive), rng)
+    shown = e.quasi_identifiers(grouping, entries, exact=False)
+    if entries.values is not None:
+        for (name, vc), codes in zip(summary.sensitive.items(), entries.values, strict=True):
+            shown.append(Published(name, vc.values, None, codes))
+    return GroupPlan(
+        columns=tuple(columns),
+        units=e.units_of(summary, cells),
+        unit=entries.unit,
+        groups=e.group_numbers(entries, e.numbered(entries, grouping.classes.n, None)),
+        rows=entries.rows,
+        published=tuple(p for p in shown if p.name in columns),
+        blocks=(),
+        group_column=None,
+        drop_missing=tuple(drop_missing),
+        key=key,
+    )
+
+
+def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str) -> Plan:
+    """One map per column and the list of suppressed tuples."""
     maps = []
-    for hierarchy, index in zip(grouping.summary.attributes, grouping.levels, strict=True):
+    for hierarchy, index in zip(grouping.summary.attributes, grouping.levels or (), strict=True):
         level = hierarchy.levels[index]
         texts = tuple(level.labels[block] for block in level.blocks.tolist())
         maps.append(ColumnMap(hierarchy, texts, identity=index == 0))

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds_brute import at_most_one_in, binary, dealt, distinct
+
 from maskwright.core.worlds.credibility import credibility_local
 from maskwright.core.worlds.general import Group, credibility_general
 from maskwright.core.worlds.limits import TooManyWorlds
 from maskwright.errors import UsageError
-from worlds_brute import at_most_one_in, binary, dealt, distinct
 
 NAMES = ["q1", "q2", "q3"]
 TESTS: list[Callable[[Any], bool]] = [

@@ -10,6 +10,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds_brute import after_violation, orders, positive_rows
+
 from maskwright.core.worlds.bounds import (
     BOUNDS,
     even_split_bound,
@@ -21,7 +23,6 @@ from maskwright.core.worlds.bounds import (
 from maskwright.core.worlds.even_split import even_split
 from maskwright.core.worlds.greedy import greedy_group, greedy_group_of_values, randomised_group
 from maskwright.errors import UsageError
-from worlds_brute import after_violation, orders, positive_rows
 
 
 def group_by_definition(ell: int, buckets: int, positives: int, p: Fraction) -> list[Fraction] | None:

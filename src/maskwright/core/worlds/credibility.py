@@ -19,7 +19,7 @@ from maskwright.core.worlds.vectors import Counted, Kind, caps_of, count, kept_v
 from maskwright.errors import UsageError
 
 Number = Fraction | float
-RATIONAL_BITS = 20_000  # beyond this, products of probabilities of many classes are taken in floating point
+RATIONAL_BITS = 2_000  # beyond this, products of probabilities of many classes are taken in floating point
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""Sensitive values apart from their rows: for each group a multiset, to be shuffled inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Grouping
+from maskwright.core.plan import Block, GroupPlan
+from maskwright.errors import PolicyError
+from maskwright.recode import entries as e
+
+
+def shuffled(
+    grouping: Grouping,
+    columns: Sequence[str],
+    drop_missing: Sequence[str],
+    key: str,
+    rng: np.random.Generator,
+    exact: bool,
+    together: Sequence[Sequence[str]],
+    group_column: str,
+) -> GroupPlan:
+    """The plan of `permute` and of `bucketize`, which differ in the tables that are written.
+
+    Args:
+        grouping: what to publish.
+        columns: the published columns in order, without the group.
+        drop_missing: rows with a missing value in one of these columns are left out.
+        key: the secret behind the shuffling.
+        rng: draws the numbers of the groups.
+        exact: publish the quasi-identifiers as they are, not as the labels of the groups.
+        together: lists of sensitive columns whose values stay together; all others are shuffled on their own.
+        group_column: the name of the column of group numbers.
+    """
+    if group_column.lower() in (c.lower() for c in columns):
+        raise PolicyError(f"the column of group numbers cannot be called {group_column!r}: there is such a column")
+    summary = grouping.summary
+    e.joint_of(summary)
+    names = {h.attribute for h in summary.attributes} | set(summary.sensitive)
+    # which row goes where depends on its sensitive values, but nobody sees that if only tuples are published
+    cells = grouping.allocation.cells is not None and not set(columns) <= names
+    entries = e.by_cell(grouping) if cells else e.by_tuple(grouping)
+    number = e.numbered(entries, grouping.classes.n, rng)
+    shown = e.quasi_identifiers(grouping, entries, exact)
+    plan = GroupPlan(
+        columns=tuple(columns),
+        units=e.units_of(summary, cells),
+        unit=entries.unit,
+        groups=e.group_numbers(entries, number),
+        rows=entries.rows,
+        published=tuple(p for p in shown if p.name in columns),
+        blocks=tuple(
+            _block(grouping, names, number) for names in _blocks(list(summary.sensitive), columns, together)
+        ),
+        group_column=group_column,
+        drop_missing=tuple(drop_missing),
+        key=key,
+    )
+    for block in plan.blocks:
+        total = np.zeros_like(plan.sizes)
+        np.add.at(total, block.groups, block.rows)
+        if not np.array_equal(total[1:], plan.sizes[1:]):
+            raise ValueError(f"the published values of {block.names} are not as many as the rows of their groups")
+    return plan
+
+
+def _blocks(
+    sensitive: Sequence[str], columns: Sequence[str], together: Sequence[Sequence[str]]
+) -> list[tuple[str, ...]]:
+    """The sensitive columns that are published, as lists of those that stay together."""
+    named = [name for names in together for name in names]
+    for name in named:
+        if name not in sensitive:
+            raise PolicyError(
+                f"`together` names {name!r}, which is not a sensitive column; sensitive are {', '.join(sensitive)}"
+            )
+        if named.count(name) > 1:
+            raise PolicyError(f"`together` names {name!r} twice; name each column once")
+    lists = [*together, *((name,) for name in sensitive if name not in named)]
+    published = (tuple(n for n in names if n in columns) for names in lists)
+    return [names for names in published if names]
+
+
+def _block(grouping: Grouping, names: tuple[str, ...], number: Ints) -> Block:
+    """How often the groups have each combination of values, as it is published."""
+    summary, published = grouping.summary, e.distorted(grouping)
+    domains = tuple(summary.sensitive[name].values for name in names)
+    if len(names) == 1:
+        counts = published.get(names[0]) or grouping.classes.sensitive[names[0]]
+        codes, groups, rows = counts.codes[None, :], number[counts.owner], counts.counts
+    elif wrong := [name for name in names if name in published]:
+        raise PolicyError(
+            f"the method distorts the values of {wrong[0]!r}, so that they cannot stay together with others; "
+            "remove it from `together`"
+        )
+    else:
+        entries = e.by_cell(grouping)
+        assert entries.values is not None  # noqa: S101 - entries of cells
+        chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
+        codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)
+    there = np.flatnonzero(groups > 0)
+    there = there[np.argsort(groups[there], kind="stable")]
+    return Block(names, domains, codes[:, there], groups[there], rows[there])
+
+
+def _added_up(
+    codes: np.ndarray[tuple[int, int], np.dtype[np.int32]], groups: Ints, rows: Ints
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Ints, Ints]:
+    """One line for each group and combination of codes."""
+    order = np.lexsort((*codes, groups))
+    codes, groups = codes[:, order], groups[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (groups[1:] != groups[:-1]) | (codes[:, 1:] != codes[:, :-1]).any(axis=0)
+    first = np.flatnonzero(new)
+    return codes[:, first], groups[first], np.add.reduceat(rows[order], first)

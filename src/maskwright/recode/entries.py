@@ -1,0 +1,151 @@
+"""Entries: how many rows of each unit go to each group. What all recodings by groups have in common.
+
+A unit is a tuple, or a cell where the sensitive values decide to which group a row goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.grouping import Grouping
+from maskwright.core.hierarchy import TOP, Hierarchy
+from maskwright.core.plan import Published, Units
+from maskwright.core.summary import Joint, Summary
+from maskwright.errors import PolicyError
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """`rows[e]` rows of unit `unit[e]`, which all have tuple `tuples[e]`, go to group `groups[e]` (-1: to none).
+
+    `values` has the codes of the sensitive attributes of each entry, where units are cells.
+    """
+
+    unit: Ints
+    tuples: Ints
+    groups: Ints
+    rows: Ints
+    values: NDArray[np.int32] | None = None
+
+
+def by_tuple(grouping: Grouping) -> Entries:
+    """The allocation, whatever the sensitive values."""
+    allocation = grouping.allocation
+    order = np.argsort(allocation.tuples, kind="stable")
+    tuples = allocation.tuples[order]
+    entries = Entries(tuples, tuples, allocation.groups[order], allocation.rows[order])
+    return _complete(entries, grouping.summary.rows)
+
+
+def by_cell(grouping: Grouping) -> Entries:
+    """The allocation of cells; where whole tuples were grouped, all cells of a tuple go with it."""
+    summary, allocation = grouping.summary, grouping.allocation
+    joint = joint_of(summary)
+    if allocation.cells is not None:
+        cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
+    else:
+        group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
+        group_of[allocation.tuples] = allocation.groups
+        cells, rows = np.arange(len(joint.rows), dtype=np.int64), joint.rows
+        groups = group_of[joint.tuples]
+    order = np.argsort(cells, kind="stable")
+    cells = cells[order]
+    entries = Entries(cells, joint.tuples[cells], groups[order], rows[order], joint.values[:, cells])
+    return _complete(entries, joint.rows)
+
+
+def joint_of(summary: Summary) -> Joint:
+    if summary.joint is None:
+        raise PolicyError(
+            "with several rows per person, sensitive values cannot be taken apart from their rows; "
+            "write recoding: generalise, or remove `unit` from the policy"
+        )
+    return summary.joint
+
+
+def _complete(entries: Entries, rows: Ints) -> Entries:
+    """Rows that no entry takes would be taken for rows of the next unit."""
+    taken = np.zeros(len(rows), dtype=np.int64)
+    np.add.at(taken, entries.unit, entries.rows)
+    if not np.array_equal(taken, rows) or (entries.rows <= 0).any():
+        raise ValueError("an allocation must take every row of every unit once")
+    return entries
+
+
+def units_of(summary: Summary, cells: bool) -> Units:
+    """How an engine tells the units of a table apart."""
+    names = [h.attribute for h in summary.attributes]
+    domains = [h.values for h in summary.attributes]
+    if not cells:
+        return Units(tuple(names), tuple(domains), summary.codes)
+    joint = joint_of(summary)
+    names += list(summary.sensitive)
+    domains += [vc.values for vc in summary.sensitive.values()]
+    codes = np.concatenate([summary.codes[:, joint.tuples], joint.values])
+    return Units(tuple(names), tuple(domains), codes)
+
+
+def numbered(entries: Entries, n_groups: int, rng: np.random.Generator | None) -> Ints:
+    """The published number of each group, from 1 and in random order, so that it says nothing; 0: it is empty."""
+    sizes = np.zeros(n_groups, dtype=np.int64)
+    kept = entries.groups >= 0
+    np.add.at(sizes, entries.groups[kept], entries.rows[kept])
+    there = np.flatnonzero(sizes)
+    number = np.zeros(n_groups, dtype=np.int64)
+    number[there] = 1 + (np.arange(len(there)) if rng is None else rng.permutation(len(there)))
+    return number
+
+
+def group_numbers(entries: Entries, number: Ints) -> Ints:
+    """The published group number of each entry; 0: its rows are left out."""
+    return np.where(entries.groups >= 0, number[entries.groups], 0)
+
+
+def quasi_identifiers(grouping: Grouping, entries: Entries, exact: bool) -> list[Published]:
+    """What is published of the quasi-identifiers: their values, or the labels of the groups."""
+    result = []
+    for a, hierarchy in enumerate(grouping.summary.attributes):
+        codes = grouping.summary.codes[a][entries.tuples]
+        if exact:
+            result.append(_values(hierarchy, codes, entries.groups, grouping.starred))
+        else:
+            result.append(_labels(grouping, a, codes, entries.groups))
+    return result
+
+
+def _values(hierarchy: Hierarchy, codes: NDArray[np.int32], groups: Ints, starred: int | None) -> Published:
+    """The values as they are, but `*` for suppressed rows: then the column is one of texts."""
+    name, values = hierarchy.attribute, hierarchy.values
+    if starred is None:
+        return Published(name, values, None, codes)
+    index = np.where(groups == starred, len(values) + 1, codes).astype(np.int32)
+    return Published(name, values, (None, *values, TOP), index)
+
+
+def _labels(grouping: Grouping, a: int, codes: NDArray[np.int32], groups: Ints) -> Published:
+    """The labels of the groups; where they are the values themselves, the column keeps its type."""
+    hierarchy, labels = grouping.summary.attributes[a], grouping.labels[a]
+    code = {value: i + 1 for i, value in enumerate(hierarchy.values)} | {None: 0}
+    code_of_text = np.array([code.get(text, -1) for text in labels.texts], dtype=np.int32)
+    index = np.where(groups >= 0, labels.of_group[groups], 0).astype(np.int32)
+    if np.array_equal(code_of_text[index][groups >= 0], codes[groups >= 0]):
+        return Published(hierarchy.attribute, hierarchy.values, None, codes)
+    return Published(hierarchy.attribute, hierarchy.values, labels.texts, index)
+
+
+def distorted(grouping: Grouping) -> Mapping[str, ValueCounts]:
+    """The sensitive counts that are published instead of the true ones, by attribute."""
+    return getattr(grouping, "published", None) or {}
+
+
+def group_column(columns: Sequence[str]) -> str:
+    """A name for the column of group numbers that no other column has: `group`, else `group_` and so on."""
+    taken, name = {c.lower() for c in columns}, "group"
+    while name in taken:
+        name += "_"
+    return name
