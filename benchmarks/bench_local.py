@@ -3,9 +3,9 @@
     python benchmarks/bench_local.py          everything (about two minutes)
     python benchmarks/bench_local.py adult    the comparison with ARX alone
 
-ARX's figures (iterative local recoding, nine quasi-identifiers, k = 5, nothing suppressed) were measured once on
-another run of the same machine: granularity 0.932, 4,557 classes, 4.5 to 6 s CPU. Ours are the smallest of three
-repeats of `LocalRecoding.group`, the comparison with full-domain recoding included.
+ARX's figures (iterative local recoding, nine quasi-identifiers, k = 5, nothing suppressed) were measured once:
+granularity 0.932, 4,557 classes, 4.5 to 6 s CPU. Ours are the smallest of three repeats of `LocalRecoding.group`, the
+comparison with full-domain recoding included.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.support import adult, fars, task_of
+
 from maskwright.core.grouping import Grouping
 from maskwright.core.model import Model
 from maskwright.core.summary import Summary
 from maskwright.methods.local_recoding import LocalRecoding
 from maskwright.metrics.loss import granularity
 from maskwright.models import MODELS
-from tests.support import adult, fars, task_of
 
 ARX = (0.932, 4557, 4.5)
 

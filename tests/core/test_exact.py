@@ -28,7 +28,20 @@ def test_reading(value: Any, expected: Fraction) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "five", "1/0", float("nan"), float("inf"), True, None, "1e999999999", "9" * 200, [], "1e9_9_9", "1e999%"],
+    [
+        "",
+        "five",
+        "1/0",
+        float("nan"),
+        float("inf"),
+        True,
+        None,
+        "1e999999999",
+        "9" * 200,
+        [],
+        "1e9_9_9",
+        "1e999%",
+    ],
 )
 def test_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="number"):
@@ -40,7 +53,9 @@ def test_text_is_exact(value: Fraction) -> None:
     assert to_fraction(text_of(value)) == value if len(text_of(value)) <= 100 else True
 
 
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.fractions(Fraction(1, 2), 6, max_denominator=8))
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=6), st.fractions(Fraction(1, 2), 6, max_denominator=8)
+)
 def test_entropy_decision(counts: list[int], ell: Fraction) -> None:
     n = sum(counts)
     exact = n**n * ell.denominator**n >= ell.numerator**n * math.prod(c**c for c in counts)

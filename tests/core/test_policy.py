@@ -63,7 +63,9 @@ def test_round_trip_through_yaml(tmp_path: Path) -> None:
 
 
 def test_numbers_are_what_is_written() -> None:
-    text = b"version: 1\ncolumns:\n  a: {role: quasi-identifier, weight: 0.1}\nrequire: [{model: m, t: 0.1}]\n"
+    text = (
+        b"version: 1\ncolumns:\n  a: {role: quasi-identifier, weight: 0.1}\nrequire: [{model: m, t: 0.1}]\n"
+    )
     policy = Policy.of(load_yaml(text, "p"), "p")
     assert policy.columns["a"].weight == Fraction(1, 10)
     assert policy.require[0].parameters == {"t": "0.1"}
@@ -74,8 +76,14 @@ def test_numbers_are_what_is_written() -> None:
     [
         ({"columns": {}}, "quasi-identifier"),
         ({"columns": {"a": "quasi-identifer"}}, "columns.a.role"),
-        ({"columns": {"a": {"role": "quasi-identifier", "hierachy": "suppress"}}}, "did you mean 'hierarchy'"),
-        ({"columns": {"a": "quasi-identifier", "b": {"role": "sensitive", "weight": 2}}}, "'weight' means nothing"),
+        (
+            {"columns": {"a": {"role": "quasi-identifier", "hierachy": "suppress"}}},
+            "did you mean 'hierarchy'",
+        ),
+        (
+            {"columns": {"a": "quasi-identifier", "b": {"role": "sensitive", "weight": 2}}},
+            "'weight' means nothing",
+        ),
         ({"require": []}, "require"),
         ({"require": [{"k": 5}]}, "names no model"),
         ({"version": 2}, "version"),
@@ -123,7 +131,9 @@ def test_a_yaml_bomb_is_refused_at_once() -> None:
 
 scalars = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 trees = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(scalars, inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(scalars, inner, max_size=4),
+    max_leaves=12,
 )
 
 

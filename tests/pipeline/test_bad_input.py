@@ -125,7 +125,14 @@ def test_a_value_that_its_hierarchy_does_not_list(case: Case) -> None:
 
 
 def test_a_hierarchy_that_does_not_nest_names_the_two_values(case: Case) -> None:
-    rows = ["13000;130;1;*", "13002;130;1;*", "13004;130;2;*", "13011;131;2;*", "13013;131;2;*", "13001;131;2;*"]
+    rows = [
+        "13000;130;1;*",
+        "13002;130;1;*",
+        "13004;130;2;*",
+        "13011;131;2;*",
+        "13013;131;2;*",
+        "13001;131;2;*",
+    ]
     rows += ["13003;131;2;*", "13010;131;2;*", "13012;131;2;*", "13014;131;2;*"]
     (case.folder / "zip.csv").write_text("\n".join(rows) + "\n")
     case.edit("{mask: right}", "{file: zip.csv}")

@@ -34,7 +34,8 @@ def test_help_is_fast_and_short() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    code = "import sys, maskwright; print([m for m in ('duckdb','numpy','pandas','pydantic','yaml') if m in sys.modules])"
+    heavy = ("duckdb", "numpy", "pandas", "pydantic", "yaml")
+    code = f"import sys, maskwright; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -67,7 +68,9 @@ def test_json(maskwright: Command, table: Path, policy: Path) -> None:
     assert "--overwrite" in failed.json["error"]
 
 
-def test_a_policy_that_is_not_met_exits_with_1(maskwright: Command, table: Path, policy: Path, tmp_path: Path) -> None:
+def test_a_policy_that_is_not_met_exits_with_1(
+    maskwright: Command, table: Path, policy: Path, tmp_path: Path
+) -> None:
     policy.write_text(policy.read_text().replace("l: 2", "l: 5"))
     done = maskwright("anonymize", table, "-p", policy, "-o", "release")
     assert done.code == 1
@@ -76,7 +79,9 @@ def test_a_policy_that_is_not_met_exits_with_1(maskwright: Command, table: Path,
     assert not leftovers(tmp_path)
 
 
-def test_a_tampered_release_exits_with_1(maskwright: Command, table: Path, policy: Path, tmp_path: Path) -> None:
+def test_a_tampered_release_exits_with_1(
+    maskwright: Command, table: Path, policy: Path, tmp_path: Path
+) -> None:
     assert maskwright("anonymize", table, "-p", policy, "-o", "release").code == 0
     data = tmp_path / "release/public/data.csv"
     data.write_text(data.read_text().replace("flu", "ulcer", 1))
@@ -87,7 +92,15 @@ def test_a_tampered_release_exits_with_1(maskwright: Command, table: Path, polic
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["fly"], ["anonymize"], ["anonymize", "x.csv"], ["verify"], ["models", "--colour"], ["anonymize", "x", "-p"]],
+    [
+        [],
+        ["fly"],
+        ["anonymize"],
+        ["anonymize", "x.csv"],
+        ["verify"],
+        ["models", "--colour"],
+        ["anonymize", "x", "-p"],
+    ],
 )
 def test_bad_usage(maskwright: Command, arguments: list[str]) -> None:
     done = maskwright(*arguments)
@@ -132,7 +145,9 @@ def test_init_with_a_preset(maskwright: Command, table: Path, tmp_path: Path) ->
 
 def test_schema(maskwright: Command) -> None:
     schema = json.loads(maskwright("schema").out)
-    names = {item["properties"]["model"]["const"] for item in schema["properties"]["require"]["items"]["oneOf"]}
+    names = {
+        item["properties"]["model"]["const"] for item in schema["properties"]["require"]["items"]["oneOf"]
+    }
     assert "k-anonymity" in names
 
 

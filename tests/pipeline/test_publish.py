@@ -40,7 +40,11 @@ def test_a_release_on_disk(table: Path, policy: Path, tmp_path: Path) -> None:
     assert list(rows[0]) == ["age", "zip", "sex", "disease", "ward"]
     assert smallest([(r["age"], r["zip"], r["sex"]) for r in rows]) >= 4
     assert len(rows) == release.grouping.published_rows >= 38
-    names = {p.relative_to(tmp_path / "release").as_posix() for p in (tmp_path / "release").rglob("*") if p.is_file()}
+    names = {
+        p.relative_to(tmp_path / "release").as_posix()
+        for p in (tmp_path / "release").rglob("*")
+        if p.is_file()
+    }
     assert names == {
         "public/data.csv", "public/data-card.html", "public/data-dictionary.json", "public/manifest.json",
         "private/report.html", "private/policy.yaml", "private/manifest.json", "private/reference.json",
@@ -51,7 +55,9 @@ def test_a_release_on_disk(table: Path, policy: Path, tmp_path: Path) -> None:
     assert verify(tmp_path / "release").ok
 
 
-def test_sensitive_and_insensitive_values_stay_with_their_rows(table: Path, policy: Path, tmp_path: Path) -> None:
+def test_sensitive_and_insensitive_values_stay_with_their_rows(
+    table: Path, policy: Path, tmp_path: Path
+) -> None:
     release = mw.anonymize(table, policy, tmp_path / "release")
     levels = {h.attribute: h for h in release.grouping.summary.attributes}
     node = dict(zip(levels, release.grouping.levels or (), strict=True))
@@ -65,7 +71,8 @@ def test_sensitive_and_insensitive_values_stay_with_their_rows(table: Path, poli
         for _, age, zip_, sex, disease, ward in patients()
     )
     found = Counter(
-        (r["age"], r["zip"], r["sex"], r["disease"], r["ward"]) for r in read(tmp_path / "release/public/data.csv")
+        (r["age"], r["zip"], r["sex"], r["disease"], r["ward"])
+        for r in read(tmp_path / "release/public/data.csv")
     )
     assert sum((expected - found).values()) == release.grouping.suppressed_rows
     assert not found - expected
@@ -272,7 +279,9 @@ def test_cancelling_leaves_nothing(table: Path, policy: Path, tmp_path: Path) ->
     for stop in range(1, total - 1):
         steps.clear()
         with pytest.raises(Cancelled):
-            mw.anonymize(table, policy, tmp_path / "r", on_event=watch, cancelled=lambda n=stop: len(steps) >= n)
+            mw.anonymize(
+                table, policy, tmp_path / "r", on_event=watch, cancelled=lambda n=stop: len(steps) >= n
+            )
         assert not (tmp_path / "r").exists()
         assert not leftovers(tmp_path)
 
@@ -295,7 +304,9 @@ def test_the_state_in_private_is_the_grouping(table: Path, policy: Path, tmp_pat
     assert np.array_equal(again.classes.sizes, release.grouping.classes.sizes)
     assert np.array_equal(again.allocation.groups, release.grouping.allocation.groups)
     assert [x.texts for x in again.labels] == [x.texts for x in release.grouping.labels]
-    assert again.classes.sensitive["disease"].of_class(0) == release.grouping.classes.sensitive["disease"].of_class(0)
+    assert again.classes.sensitive["disease"].of_class(0) == release.grouping.classes.sensitive[
+        "disease"
+    ].of_class(0)
 
 
 def test_events_tell_the_story(table: Path, policy: Path) -> None:

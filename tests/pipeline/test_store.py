@@ -88,7 +88,9 @@ def test_recovery_leaves_other_names_alone(tmp_path: Path) -> None:
 
 
 def test_unwritable_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere: say that it may not
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: False
+    )  # root may write everywhere: say that it may not
     with pytest.raises(DestinationError, match="not writable"):
         store.Staging(tmp_path / "r")
     assert list(tmp_path.iterdir()) == []

@@ -113,7 +113,9 @@ def test_an_edited_private_file(release: Path) -> None:
     assert fails(release)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"tables": []}', "not json", '{"tables": [{"file": "../x"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"tables": []}', "not json", '{"tables": [{"file": "../x"}]}']
+)
 def test_a_broken_manifest_is_one_clear_error(release: Path, text: str) -> None:
     (release / "public/manifest.json").write_text(text)
     with pytest.raises(MaskwrightError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.plan import Plan
+from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
 
 Format = Literal["csv", "parquet"]
@@ -125,8 +125,11 @@ class Engine(Protocol):
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
         """The frequency set. Refuses a value that its hierarchy does not know, naming it."""
 
-    def recode(self, table: Table, plan: Plan) -> Table:
+    def recode(self, table: Table, plan: Plan | GroupPlan) -> Table:
         """The published table, rows in an order that says nothing about the source. Not yet written."""
+
+    def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
+        """Two tables with the same group numbers, `quasi-identifiers` and `sensitive`. Not yet written."""
 
     def write(self, table: Table, path: Path, format: Format) -> None:
         """Write a recoded table; the container holds nothing but the published values."""

@@ -115,10 +115,11 @@ def _domain(values: Sequence[str], labels: Sequence[str | None]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")
     codes = np.arange(1, len(values) + 1, dtype=np.int64)
-    return {"v": _texts(values), "k": codes, "t": _texts(labels)}
+    return {"v": texts_of(values), "k": codes, "t": texts_of(labels)}
 
 
-def _texts(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
+def texts_of(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:
+    """Texts as a column of a small table; None is null."""
     if all(t is None for t in texts):  # an array of objects would not be taken for text
         return np.ma.array(np.full(len(texts), "", dtype="<U1"), mask=True)
     return np.array(texts, dtype=object)

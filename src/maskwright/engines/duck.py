@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.core.plan import Plan
+from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, recoding, sql
+from maskwright.engines import frames, frequency, grouped, recoding, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path
@@ -113,16 +113,25 @@ class DuckDBEngine:
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
         return frequency.summarise(self._db, _duck(table), spec)
 
-    def recode(self, table: Table, plan: Plan) -> DuckTable:
+    def recode(self, table: Table, plan: Plan | GroupPlan) -> DuckTable:
         t = _duck(table)
         self._unchanged(t)
         name = self._db.new_name("published")
-        recoded = recoding.recode(self._db, t, plan, name)
+        if isinstance(plan, GroupPlan):
+            recoded = grouped.recode(self._db, t, plan, name)
+        else:
+            recoded = recoding.recode(self._db, t, plan, name)
         self._unchanged(t)
-        label = "the published table"
-        return DuckTable(
-            recoded.columns, t.caller, t.format, label, name, {}, True, "rowid", t.frame, recoded.typed
-        )
+        return _published(t, name, recoded)
+
+    def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
+        t = _duck(table)
+        self._unchanged(t)
+        names = self._db.new_name("quasi"), self._db.new_name("sensitive")
+        recoded = grouped.bucketize(self._db, t, plan, names)
+        self._unchanged(t)
+        made = [_published(t, name, part) for name, part in zip(names, recoded, strict=True)]
+        return {"quasi-identifiers": made[0], "sensitive": made[1]}
 
     def write(self, table: Table, path: Path, format: str) -> None:
         t = _duck(table)
@@ -190,6 +199,13 @@ class DuckDBEngine:
             stat = Path(t.label).stat()
             if t.stamp != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
                 raise InputError(f"{t.label}: the file was changed while it was being read; start again")
+
+
+def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
+    label = "the published table"
+    return DuckTable(
+        recoded.columns, t.caller, t.format, label, name, {}, True, "rowid", t.frame, recoded.typed
+    )
 
 
 def _duck(table: Table) -> DuckTable:

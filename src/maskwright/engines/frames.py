@@ -174,8 +174,10 @@ def _pyarrow(table: Any) -> Frame:
     def give(published: Any, typed: Collection[str]) -> Any:
         out = pa.table(Stream(published))
         for i, field in enumerate(out.schema):
+            if field.name not in typed:
+                continue
             kind = schema.field(field.name).type
-            if field.name in typed and kind != field.type and not pa.types.is_dictionary(kind):
+            if kind != field.type and not pa.types.is_dictionary(kind):
                 out = out.set_column(i, field.name, out.column(i).cast(kind))
         return out
 

@@ -44,8 +44,13 @@ class Packing:
 
     def unpack(self, packed: Sequence[Ints], i: int) -> Ints:
         """Digit i of every key."""
+        word, after = self.place(i)
+        return packed[word] // after % self.radices[i]
+
+    def place(self, i: int) -> tuple[int, int]:
+        """The word of digit i, and by what to divide it so that the digit comes last."""
         word = next(w for w in range(len(self.words)) if i in self.words[w])
-        return packed[word] // self._after(word, i) % self.radices[i]
+        return word, self._after(word, i)
 
     def head(self, packed: Sequence[Ints], n: int) -> list[Ints]:
         """The keys of the first n digits alone (their words, without what follows)."""

@@ -35,10 +35,10 @@ def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
         table,
         tuple(m.hierarchy.attribute for m in maps),
         tuple(m.hierarchy.values for m in maps),
-        tuple(tuple(map(_label, m.texts[1:])) for m in maps),
+        tuple(tuple(map(label, m.texts[1:])) for m in maps),
     )
-    parameters = {**table.parameters, "key": _order_key(plan.key)}
-    parameters |= {f"missing{i}": _label(m.texts[0]) for i, m in enumerate(maps)}
+    parameters = {**table.parameters, "key": derived_key(plan.key, "order of rows")}
+    parameters |= {f"missing{i}": label(m.texts[0]) for i, m in enumerate(maps)}
     columns, items = [], []
     for position, name in enumerate(plan.columns):
         value, info = _published(table, coded, name, by_name.get(name), stars)
@@ -92,11 +92,11 @@ def _join_suppressed(packing: Packing, coded: Coded) -> exp.Join:
     return sql.left_join(sql.relation(SUPPRESSED), sql.all_of(same))
 
 
-def _order_key(key: str) -> str:
-    """A key of its own for the order of rows, short enough for one block of the hash."""
-    return hashlib.sha256(b"order of rows\0" + key.encode()).hexdigest()[:32]
+def derived_key(key: str, purpose: str) -> str:
+    """A key of its own for each purpose, short enough for one block of the hash."""
+    return hashlib.sha256(purpose.encode() + b"\0" + key.encode()).hexdigest()[:32]
 
 
-def _label(text: str | None) -> str | None:
+def label(text: str | None) -> str | None:
     """Labels are published like any other text: without surrounding blanks, and never empty."""
     return (text.strip() or None) if text is not None else None

@@ -250,6 +250,18 @@ def dictionary(
     return select(items, values, joins=[join], where=[not_null(column("raw", "x"))])
 
 
+def values_of(
+    source: exp.Expression, raw: exp.Expression, info: ColumnInfo, parameters: Mapping[str, Any], codes: str
+) -> exp.Select:
+    """For each code `k` of a column the value `t` in its own type; `codes` is a table (v, k)."""
+    distinct = select([alias(raw, "raw")], source, distinct=True).subquery("a", copy=False)
+    value = cleaned(column("raw", "a"), info, parameters)
+    found = select([alias(value.copy(), "t"), alias(text_of(value, info), "v")], distinct)
+    join = exp.Join(this=relation(codes), on=equal(column("v", codes), column("v", "x")))
+    items = [column("k", codes), alias(exp.AnyValue(this=column("t", "x")), "t")]
+    return select(items, found.subquery("x", copy=False), joins=[join], group=[column("k", codes)])
+
+
 def packed(codes: Sequence[exp.Expression], packing: Packing) -> list[exp.Expression]:
     """One 64-bit key per word of the packing."""
     words = []
@@ -262,9 +274,33 @@ def packed(codes: Sequence[exp.Expression], packing: Packing) -> list[exp.Expres
     return words
 
 
-def shuffled(row: exp.Expression) -> exp.Expression:
+def digit(packing: Packing, i: int, table: str) -> exp.Expression:
+    """Digit i of a packed key whose words are the columns w0, w1 … of a table."""
+    at, after = packing.place(i)
+    word = column(f"w{at}", table)
+    return exp.Mod(
+        this=exp.Paren(this=exp.IntDiv(this=word, expression=integer(after))),
+        expression=integer(packing.radices[i]),
+    )
+
+
+def shuffled(row: exp.Expression, key: str = "key") -> exp.Expression:
     """A keyed hash of the row number: an order that says nothing about the source without the key."""
-    return exp.MD5(this=exp.DPipe(this=parameter("key"), expression=cast(row, "TEXT")))
+    return exp.MD5(this=exp.DPipe(this=parameter(key), expression=cast(row, "TEXT")))
+
+
+def numbered(partition: exp.Expression, row: exp.Expression, key: str) -> exp.Expression:
+    """The number of a row among those of its part, from 0, in an order drawn with a key."""
+    order = exp.Order(expressions=[shuffled(row, key), row.copy()])
+    number = exp.Window(this=exp.RowNumber(), partition_by=[partition], order=order)
+    return exp.Sub(this=number, expression=integer(1))
+
+
+def repeated(name: str, times: str) -> exp.Select:
+    """Each row of a table as often as its column `times` says, the copies numbered 0, 1 … in column `i`."""
+    last = exp.Sub(this=column(times), expression=integer(1))
+    copies = exp.Explode(this=exp.GenerateSeries(start=integer(0), end=last))
+    return select([exp.Star(), alias(copies, "i")], relation(name))
 
 
 def star() -> exp.Expression:

@@ -222,13 +222,30 @@ static Py_ssize_t largest_segment(const int64_t *lo, const int64_t *hi, Py_ssize
     return most;
 }
 
+/* The part of a sorted position: how many of the q − 1 inner bounds it has reached. A division per row is slower. */
+static inline Py_ssize_t part_of(int32_t place, const int32_t *inner, Py_ssize_t q)
+{
+    Py_ssize_t part = 0;
+    for (Py_ssize_t j = 0; j < q - 1; j++)
+        part += place >= inner[j];
+    return part;
+}
+
+/* Parts whose sizes differ by at most one, the larger ones first: bound j is ⌈j·n/q⌉. */
+static void inner_bounds(Py_ssize_t n, Py_ssize_t q, int32_t *inner)
+{
+    for (Py_ssize_t j = 1; j < q; j++)
+        inner[j - 1] = (int32_t)((j * n + q - 1) / q);
+}
+
 /* ---- cut --------------------------------------------------------------------------------------------- */
 
 enum { EVEN, STRICT_LT, STRICT_LE };
 
 /* fresh[lo..hi) = the rows of a group, part after part; bounds = where the parts begin, and the end. */
 static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t lo, int64_t hi,
-                      Py_ssize_t dim, int mode, Py_ssize_t q, int32_t *fresh, int64_t *bounds, int64_t *cursor)
+                      Py_ssize_t dim, int mode, Py_ssize_t q, int32_t *fresh, int64_t *bounds, int64_t *cursor,
+                      int32_t *inner)
 {
     Py_ssize_t n = hi - lo;
     int32_t least = INT32_MAX, most = INT32_MIN;
@@ -255,14 +272,13 @@ static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t
             fresh[cursor[w->place[i]]++] = order[lo + i];
         return;
     }
-    for (Py_ssize_t j = 0; j <= q; j++) {
-        bounds[j] = lo + (j * n + q - 1) / q; /* the first parts are the larger ones */
-        cursor[j] = bounds[j];
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        Py_ssize_t part = (Py_ssize_t)w->place[i] * q / n; /* place ≥ ceil(j·n/q) exactly when place·q ≥ j·n */
-        fresh[cursor[part]++] = order[lo + i];
-    }
+    inner_bounds(n, q, inner);
+    bounds[0] = cursor[0] = lo;
+    bounds[q] = hi;
+    for (Py_ssize_t j = 1; j < q; j++)
+        bounds[j] = cursor[j] = lo + inner[j - 1];
+    for (Py_ssize_t i = 0; i < n; i++)
+        fresh[cursor[part_of(w->place[i], inner, q)]++] = order[lo + i];
 }
 
 static PyObject *cut(PyObject *self, PyObject *args)
@@ -287,15 +303,17 @@ static PyObject *cut(PyObject *self, PyObject *args)
         return finish(&s, -2, NULL);
     Work w;
     int64_t *cursor = malloc(sizeof(int64_t) * (size_t)(q + 1));
-    int failed = work_new(&w, largest_segment(lo, hi, groups)) < 0 || !cursor;
+    int32_t *inner = malloc(sizeof(int32_t) * (size_t)q);
+    int failed = work_new(&w, largest_segment(lo, hi, groups)) < 0 || !cursor || !inner;
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t g = 0; g < groups; g++)
-            cut_group(&w, codes, d, order, lo[g], hi[g], dims[g], mode, q, fresh, bounds + g * (q + 1), cursor);
+            cut_group(&w, codes, d, order, lo[g], hi[g], dims[g], mode, q, fresh, bounds + g * (q + 1), cursor, inner);
         Py_END_ALLOW_THREADS
     }
     work_free(&w);
     free(cursor);
+    free(inner);
     return finish(&s, failed ? -1 : 0, failed ? NULL : none());
 }
 
@@ -323,15 +341,15 @@ static int64_t coverage(const Labels *t, Py_ssize_t a, int32_t low, int32_t high
 #define ROOM 24 /* ranks up to 2^24 are exact as floats, which every processor compares in vectors */
 
 /* low, high of the members of each part; d is a multiple of LANES */
-static void part_ranges(const float *rows, const int32_t *place, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q, float *low,
-                        float *high)
+static void part_ranges(const float *rows, const int32_t *place, Py_ssize_t n, Py_ssize_t d, const int32_t *inner,
+                        Py_ssize_t q, float *low, float *high)
 {
     for (Py_ssize_t x = 0; x < q * d; x++) {
         low[x] = (float)(1 << ROOM);
         high[x] = -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        Py_ssize_t part = (Py_ssize_t)place[i] * q / n;
+        Py_ssize_t part = part_of(place[i], inner, q);
         for (Py_ssize_t b = 0; b < d; b += LANES) {
             float *l = low + part * d + b, *h = high + part * d + b;
             const float *row = rows + i * d + b;
@@ -345,8 +363,10 @@ static void part_ranges(const float *rows, const int32_t *place, Py_ssize_t n, P
 
 /* rows: n members of `wide` (a multiple of LANES) attributes, d of which there are. */
 static int32_t best_dimension(Work *w, const Labels *t, const double *scale, const float *rows, Py_ssize_t n,
-                              Py_ssize_t d, Py_ssize_t wide, Py_ssize_t q, const float *range, float *low, float *high)
+                              Py_ssize_t d, Py_ssize_t wide, Py_ssize_t q, const float *range, float *low, float *high,
+                              int32_t *inner)
 {
+    inner_bounds(n, q, inner);
     double best = 0;
     int32_t chosen = -1;
     for (Py_ssize_t a = 0; a < d; a++) {
@@ -355,7 +375,7 @@ static int32_t best_dimension(Work *w, const Labels *t, const double *scale, con
         for (Py_ssize_t i = 0; i < n; i++)
             w->value[i] = (int32_t)rows[i * wide + a];
         positions(w, n, (int32_t)range[a], (int32_t)range[wide + a], 0);
-        part_ranges(rows, w->place, n, wide, q, low, high);
+        part_ranges(rows, w->place, n, wide, inner, q, low, high);
         double loss = 0;
         for (Py_ssize_t b = 0; b < d; b++) {
             int64_t sum = 0;
@@ -401,8 +421,9 @@ static PyObject *choose(PyObject *self, PyObject *args)
     for (int i = 6; i <= 10 && !bad; i++)
         bad = s.b[i].len / 8 != d;
     bad = bad || !labels_fit(&t, d, s.b[4].len / 4);
-    for (Py_ssize_t i = 0; i < rows * d && !bad; i++)
-        bad = codes[i] < 0 || codes[i] >= t.size[i % d] || codes[i] >= 1 << ROOM;
+    for (Py_ssize_t i = 0; i < rows && !bad; i++)
+        for (Py_ssize_t a = 0; a < d; a++)
+            bad |= codes[i * d + a] < 0 || codes[i * d + a] >= t.size[a] || codes[i * d + a] >= 1 << ROOM;
     if (bad)
         return finish(&s, -2, NULL);
     Py_ssize_t largest = largest_segment(lo, hi, groups), wide = (d + LANES - 1) / LANES * LANES;
@@ -411,8 +432,8 @@ static PyObject *choose(PyObject *self, PyObject *args)
     float *members = malloc(sizeof(float) * (size_t)(largest * wide + 1));
     float *range = malloc(sizeof(float) * (size_t)(2 * wide)), *low = malloc(sizeof(float) * (size_t)(q * wide));
     float *high = malloc(sizeof(float) * (size_t)(q * wide));
-    int32_t *first = calloc((size_t)(largest + 1), sizeof(int32_t));
-    failed = failed || !members || !range || !low || !high || !first;
+    int32_t *first = calloc((size_t)(largest + 1), sizeof(int32_t)), *inner = malloc(sizeof(int32_t) * (size_t)q);
+    failed = failed || !members || !range || !low || !high || !first || !inner;
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
         memset(members, 0, sizeof(float) * (size_t)(largest * wide));
@@ -423,8 +444,8 @@ static PyObject *choose(PyObject *self, PyObject *args)
                 for (Py_ssize_t a = 0; a < d; a++)
                     members[i * wide + a] = (float)row[a];
             }
-            part_ranges(members, first, m, wide, 1, range, range + wide);
-            dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high);
+            part_ranges(members, first, m, wide, inner, 1, range, range + wide);
+            dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high, inner);
         }
         Py_END_ALLOW_THREADS
     }
@@ -434,6 +455,7 @@ static PyObject *choose(PyObject *self, PyObject *args)
     free(low);
     free(high);
     free(first);
+    free(inner);
     return finish(&s, failed ? -1 : 0, failed ? NULL : none());
 }
 

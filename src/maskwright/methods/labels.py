@@ -76,7 +76,8 @@ def label_groups(
     result = []
     for a, hierarchy in enumerate(summary.attributes):
         axis = axis_of(hierarchy)
-        ranks = axis.rank[summary.codes[a]][tuples]
+        small = np.int16 if len(axis.code) < 2**15 else np.int32  # half the memory to walk through at random
+        ranks = axis.rank.astype(small)[summary.codes[a]][tuples]
         used = usable_levels(hierarchy, levels, style)
         if used:
             result.append(_blocks(axis, used, ranks, start[:-1]))

@@ -145,13 +145,17 @@ def _covered(hierarchy: Hierarchy, blocks: list[tuple[int, int]]) -> int:
 
 
 def information_loss(grouping: Grouping, shares: list[Fraction]) -> Fraction:
-    """Weighted mean, over attributes and rows, of (coverage − 1)/(base − 1); a suppressed row loses everything."""
-    total, suppressed = grouping.summary.n_rows, grouping.suppressed_rows
+    """Weighted mean, over attributes and rows, of (coverage − 1)/(base − 1); a suppressed row loses everything.
+
+    An attribute with a single ground value has nothing to lose.
+    """
     rows = grouping.classes.rows.copy()
     if grouping.starred is not None:
         rows[grouping.starred] = 0
-    loss = Fraction(suppressed, total)
+    loss = Fraction(0)
     for hierarchy, labels, share in zip(grouping.summary.attributes, grouping.labels, shares, strict=True):
-        extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
-        loss += share * Fraction(int((extra * rows).sum()), max(1, hierarchy.base - 1) * total)
-    return loss
+        if hierarchy.base > 1:
+            extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
+            lost = Fraction(int((extra * rows).sum()), hierarchy.base - 1)
+            loss += share * (lost + grouping.suppressed_rows)
+    return loss / grouping.summary.n_rows

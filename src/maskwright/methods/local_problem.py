@@ -13,7 +13,7 @@ from maskwright.core.method import Task
 from maskwright.core.rules import DistinctAtLeast, EntropyAtLeast, Recursive, Rule, ShareAtMost, SizeAtLeast
 from maskwright.kernels.local import STATES, Codes, Column, Problem, chain_column, dag_column
 
-SCALE = 1 << 20  # the price of a row that has lost everything
+SCALE = 1 << 20  # the price of a row that has lost everything, where every attribute has something to lose
 Allowed = tuple[tuple[int, ...], ...]
 
 
@@ -63,7 +63,9 @@ def problem_of(task: Task, allowed: Allowed, neighbours: int, limit: int) -> tup
     rows = np.ascontiguousarray(summary.rows[order], dtype=np.int64)
     sizes = np.ascontiguousarray(_people(task)[order], dtype=np.int64)
     width = max(1, min(neighbours, summary.n_tuples - 1))
-    return Problem(columns, rows, sizes, least_size(task), width, limit, SCALE), order
+    weights = zip(summary.attributes, shares(task), strict=True)
+    full = int(SCALE * sum(share for hierarchy, share in weights if hierarchy.base > 1))
+    return Problem(columns, rows, sizes, least_size(task), width, limit, full), order
 
 
 def _column(task: Task, a: int, allowed: tuple[int, ...]) -> Column:

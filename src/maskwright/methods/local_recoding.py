@@ -1,10 +1,9 @@
 """Local recoding: the same value may be published at different levels in different groups.
 
 Tuples of quasi-identifiers are clustered into groups that satisfy the policy, and each group is published under the
-narrowest labels of the given hierarchies that cover it [greedy clustering as in Byun et al. 2007 and Xu et al. 2006;
-ARX's local recoding iterates full-domain recoding instead, Prasser et al. 2017]. The clustering is bottom-up: the
-merge that adds least to the information loss, per row that it helps, comes first; then single tuples move to better
-groups while the loss falls. See `kernels/local_twin.py` for the steps.
+narrowest labels of the given hierarchies that cover it (bottom-up clustering as in Xu et al. 2006 and Byun et al. 2007;
+ARX iterates full-domain recoding instead). The merge that adds least to the information loss, per row that it helps,
+comes first; then single tuples move to better groups while the loss falls. The steps: `kernels/local_twin.py`.
 """
 
 from __future__ import annotations
@@ -114,6 +113,7 @@ class LocalRecoding(Method):
         work = clusters(problem)
         report["moves"] = self._run(task, work, problem.n)
         of, lists = work.result()
+        del work  # it holds as much again
         sizes = np.zeros(problem.n, dtype=np.int64)
         np.add.at(sizes, of[of >= 0], problem.sizes[of >= 0])
         small = (of >= 0) & (sizes[of] < problem.k)  # no label covers them and anything else
@@ -121,8 +121,8 @@ class LocalRecoding(Method):
             of[small] = -1
         group_of = np.empty(problem.n, dtype=np.int64)
         group_of[order] = of
-        near = np.full(lists.shape, -1, dtype=np.int64)
-        near[order] = np.where(lists < 0, -1, order[lists])
+        near = np.empty_like(lists)
+        near[order] = np.where(lists < 0, np.int32(-1), order.astype(np.int32)[lists])
         repaired = Repair(task, allowed, near, self.suppressed_rows == "star").run(group_of)
         report["repairs"] = repaired.rounds
         return repaired

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.method import Task
-from maskwright.kernels.local import NEVER
+from maskwright.kernels.local import NEVER, Codes
 from maskwright.methods.local_labels import Bools, Published, publish
 from maskwright.methods.local_problem import Allowed, prices, shares
 
@@ -29,7 +29,7 @@ class Repaired:
 class Repair:
     """Merges failing groups with near ones, round by round. `near`: the nearest tuples of each tuple, -1: none."""
 
-    def __init__(self, task: Task, allowed: Allowed, near: Ints, star: bool) -> None:
+    def __init__(self, task: Task, allowed: Allowed, near: Codes, star: bool) -> None:
         self.task, self.allowed, self.near, self.star = task, allowed, near, star
         weights = shares(task)
         self.prices = [

@@ -22,6 +22,7 @@ from maskwright.methods.rows import Rows
 
 OrderName = Literal["lexicographic", "hilbert"]
 WORD = 62  # bits of a sorting key that go into one word
+DIGIT = 1 << 16  # counting sorts are fastest while their counters stay in the cache
 
 
 def arranged(rows: Rows, order: OrderName, priority: Sequence[str] | None, method: str) -> Rows:
@@ -36,9 +37,11 @@ def tuple_order(summary: Summary, order: OrderName, priority: Sequence[str] | No
     index = attribute_order(axes, priority, method)
     ranks = tuple_ranks(summary, axes)[index]
     sizes = [len(axes[a].code) for a in index]
-    words = _packed(ranks, sizes) if order == "lexicographic" else hilbert_words(ranks, sizes)
     place = np.empty(summary.n_tuples, dtype=np.int32)
-    sorting = np.lexsort(words[::-1]) if len(words) > 1 else np.argsort(words[0])  # tuples are distinct
+    if order == "lexicographic":
+        sorting = _by_digits(*_digits(ranks, sizes))
+    else:
+        sorting = np.lexsort(hilbert_words(ranks, sizes)[::-1]).astype(np.int32)
     place[sorting] = np.arange(summary.n_tuples, dtype=np.int32)
     return place
 
@@ -61,18 +64,26 @@ def attribute_order(axes: Sequence[Axis], priority: Sequence[str] | None, method
     return first + sorted(rest, key=lambda a: (len(axes[a].code), a))
 
 
-def _packed(ranks: Int32s, sizes: Sequence[int]) -> list[Ints]:
-    """Mixed-radix keys, most significant word first."""
-    words: list[Ints] = []
-    room = 1
+def _digits(ranks: Int32s, sizes: Sequence[int]) -> tuple[list[Int32s], list[int]]:
+    """The ranks as digits of a number, most significant first, small attributes sharing a digit."""
+    digits: list[Int32s] = []
+    radix: list[int] = []
     for rank, size in zip(ranks, sizes, strict=True):
-        if not words or room * size >= 2**WORD:
-            words.append(rank.astype(np.int64))
-            room = size
+        if digits and radix[-1] * size <= DIGIT:
+            digits[-1] = digits[-1] * np.int32(size) + rank
+            radix[-1] *= size
         else:
-            words[-1] = words[-1] * size + rank
-            room *= size
-    return words or [np.zeros(ranks.shape[1], dtype=np.int64)]
+            digits.append(rank)
+            radix.append(size)
+    return digits or [np.zeros(ranks.shape[1], dtype=np.int32)], radix or [1]
+
+
+def _by_digits(digits: list[Int32s], radix: list[int]) -> Int32s:
+    """Sorted places: one counting sort per digit, the least significant first."""
+    order = sorted_by(digits[-1], radix[-1])
+    for digit, size in zip(digits[-2::-1], radix[-2::-1], strict=True):
+        order = order[sorted_by(digit[order], size)]
+    return order
 
 
 def hilbert_words(ranks: Int32s, sizes: Sequence[int]) -> list[Ints]:

@@ -94,8 +94,8 @@ def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
     if not classes.n:
         raise PolicyNotMet(f"{where}: no group is left to publish")
     for model in task.search:
-        verdict = model.check(classes, task.context)
-        if not verdict.ok:
+        if not model.passing(classes, task.context).all():
+            verdict = model.check(classes, task.context)
             setting = model.nearest(classes, task.context)
             raise PolicyNotMet(f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else ""))
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Allocation, Grouping, allocated
+from maskwright.core.classes import Classes, Ints
+from maskwright.core.grouping import Allocation, Grouping
 from maskwright.core.method import Task
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s, sorted_by
+from maskwright.kernels.partition import Int32s, count, sorted_by
 from maskwright.methods.labels import LabelStyle, label_groups
 
 
@@ -114,17 +114,25 @@ class Partition:
 def to_grouping(
     task: Task, rows: Rows, parts: Partition, labels: LabelStyle, search: dict[str, Any]
 ) -> Grouping:
-    """The grouping that a partition of the rows makes: allocation by cell, labels, classes counted anew."""
+    """The grouping that a partition of the rows makes: allocation by cell, labels, classes."""
     allocation = allocate(rows, parts)
     n = parts.n_groups
-    classes = allocated(rows.summary, allocation, n)
     texts = label_groups(rows.summary, task.levels, labels, rows.tuples[parts.order], parts.start)
     names = tuple(h.attribute for h in rows.summary.attributes)
     codes = np.array([t.of_group for t in texts], dtype=np.int32).reshape(len(names), n)
     search = {"groups": n, "dropped_rows": rows.n - len(parts.order), **search}
-    return Grouping(
-        rows.summary, allocation, texts, replace(classes, attributes=names, codes=codes), search=search
-    )
+    classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
+    return Grouping(rows.summary, allocation, texts, classes, search=search)
+
+
+def classes_of(rows: Rows, parts: Partition) -> Classes:
+    """Sizes and sensitive counts of the groups."""
+    lo, hi = parts.start[:-1].copy(), parts.start[1:].copy()
+    counts = {
+        name: count(rows.values(name), vc.values, parts.order, lo, hi, vc.ordered)
+        for name, vc in rows.summary.sensitive.items()
+    }
+    return Classes(parts.sizes, parts.sizes, counts)
 
 
 def allocate(rows: Rows, parts: Partition) -> Allocation:

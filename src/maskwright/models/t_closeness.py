@@ -79,6 +79,7 @@ class TCloseness(SensitiveModel):
         if attribute in context.trees:
             return context.trees[attribute].sets()
         hierarchy = context.hierarchies.get(attribute)
-        if hierarchy is None or len(hierarchy.values) != m:
+        values = context.domains.get(attribute)  # codes follow the domain, whatever the hierarchy's own order
+        if hierarchy is None or values is None or len(values) != m:
             return None
-        return Tree.of_hierarchy(hierarchy, hierarchy.values).sets()
+        return Tree.of_hierarchy(hierarchy, values).sets()

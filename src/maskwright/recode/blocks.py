@@ -36,7 +36,9 @@ def shuffled(
         group_column: the name of the column of group numbers.
     """
     if group_column.lower() in (c.lower() for c in columns):
-        raise PolicyError(f"the column of group numbers cannot be called {group_column!r}: there is such a column")
+        raise PolicyError(
+            f"the column of group numbers cannot be called {group_column!r}: there is such a column"
+        )
     summary = grouping.summary
     e.joint_of(summary)
     names = {h.attribute for h in summary.attributes} | set(summary.sensitive)
@@ -63,7 +65,9 @@ def shuffled(
         total = np.zeros_like(plan.sizes)
         np.add.at(total, block.groups, block.rows)
         if not np.array_equal(total[1:], plan.sizes[1:]):
-            raise ValueError(f"the published values of {block.names} are not as many as the rows of their groups")
+            raise ValueError(
+                f"the published values of {block.names} are not as many as the rows of their groups"
+            )
     return plan
 
 

@@ -60,7 +60,9 @@ def _draw(key: Ints, rows: Ints, keys: Ints, number: Ints, rng: np.random.Genera
     return owner, key[owner]
 
 
-def _replaced(entries: Entries, a: int, owner: Ints, codes: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Entries:
+def _replaced(
+    entries: Entries, a: int, owner: Ints, codes: np.ndarray[tuple[int], np.dtype[np.int32]]
+) -> Entries:
     """One row of entry `owner[i]` gets `codes[i]` as its value of attribute a, for each i."""
     assert entries.values is not None  # noqa: S101 - entries of cells
     rows = entries.rows.copy()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a report loads nothing, ever
 
 

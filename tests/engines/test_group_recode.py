@@ -1,0 +1,337 @@
+"""Recoding by groups against plain Python: every row once, published multisets as allocated, nothing to join."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskwright.core.plan import GroupPlan
+from maskwright.engines.base import Engine, Reading
+from maskwright.recode import bucketize, generalise, permute
+from tests.recode.groups import KEY, Example, Row, example, fetch, frame, rows
+
+ALL = ("p", "a", "b", "s", "t")
+PLAIN = ("s", "a", "t", "b")
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> tuple[list[Row], list[int], bool, bool]:
+    table = draw(rows)
+    groups = draw(st.lists(st.integers(-1, 3), min_size=len(table), max_size=len(table)))
+    whole = draw(st.booleans())
+    if groups[0] < 0:
+        groups[0] = 0  # something must be published, also where whole tuples follow their first row
+    return table, groups, whole, draw(st.booleans())
+
+
+def numbers(example: Example, plan: GroupPlan) -> dict[int, int]:
+    """The group behind each published number."""
+    allocation = example.grouping.allocation
+    order = np.argsort(allocation.tuples, kind="stable")
+    if plan.units.codes.shape[0] == 4 and allocation.cells is None:
+        group_of = dict(zip(allocation.tuples.tolist(), allocation.groups.tolist(), strict=True))
+        assert example.summary.joint is not None
+        pairs = zip(plan.groups.tolist(), (group_of[t] for t in example.summary.joint.tuples.tolist()), strict=True)
+    else:
+        pairs = zip(plan.groups.tolist(), allocation.groups[order].tolist(), strict=True)
+    found = {number: group for number, group in pairs if number}
+    assert sorted(found) == list(range(1, len(found) + 1))
+    return found
+
+
+def exact(example: Example, row: Row, group: int) -> tuple[str | None, ...]:
+    return ("*", "*") if group == example.grouping.starred else row[:2]
+
+
+def labels(example: Example, group: int) -> tuple[str | None, ...]:
+    return tuple(lab.texts[lab.of_group[group]] for lab in example.grouping.labels)
+
+
+# --- generalise ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(grouped())
+def test_generalised_rows_keep_their_values(engine: Engine, drawn: Any) -> None:
+    table, groups, whole, star = drawn
+    made = example(engine, table, groups, whole=whole, star=star)
+    plan = generalise.plan(made.grouping, ALL, (), KEY)
+    found = fetch(engine, engine.recode(made.table, plan))
+    assert [tuple(row) for row in found[:1]] == [ALL]
+    seen = [int(row["p"] or 0) for row in found]
+    assert len(set(seen)) == len(seen)
+    for row in found:
+        assert (row["s"], row["t"]) == made.rows[int(row["p"] or 0)][2:]
+    published = Counter((r["a"], r["b"], made.cell(made.rows[int(r["p"] or 0)])) for r in found)
+    planned = Counter((*labels(made, g), made.cell(row)) for row, g in made.kept())
+    assert published == planned
+
+
+@settings(max_examples=60, deadline=None)
+@given(grouped())
+def test_expanded_without_reading_rows(engine: Engine, drawn: Any) -> None:
+    table, groups, whole, star = drawn
+    made = example(engine, table, groups, whole=whole, star=star)
+    plan = generalise.plan(made.grouping, PLAIN, (), KEY)
+    assert isinstance(plan, GroupPlan)
+    assert plan.passed == ()
+    found = Counter(tuple(row.values()) for row in fetch(engine, engine.recode(made.table, plan)))
+    planned = Counter()
+    for row, g in made.kept():
+        a, b = labels(made, g)
+        planned[row[2], a, row[3], b] += 1
+    assert found == planned
+
+
+def test_rows_with_missing_values_can_be_dropped(engine: Engine) -> None:
+    import polars as pl
+
+    table: list[Row] = [("1", "b0", "flu", "10"), ("1", "b0", None, "10"), ("2", None, "flu", "10")]
+    whole = frame(table)
+    opened = engine.open(whole, Reading())
+    complete = engine.open(whole.filter(pl.col("s").is_not_null() & pl.col("b").is_not_null()), Reading())
+    for columns in (ALL, PLAIN):
+        made = example(engine, table[:1], [0], whole=True, table=complete)
+        plan = generalise.plan(made.grouping, columns, ("a", "b", "s", "t"), KEY)
+        assert [row["s"] for row in fetch(engine, engine.recode(opened, plan))] == ["flu"]
+
+
+# --- permute and bucketize ----------------------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(grouped(), st.booleans(), st.booleans(), st.booleans())
+def test_permuted_values_stay_in_their_group(
+    engine: Engine, drawn: Any, passes: bool, values: bool, together: bool
+) -> None:
+    table, groups, whole, star = drawn
+    made = example(engine, table, groups, whole=whole, star=star)
+    plan = permute.plan(
+        made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(len(table)),
+        exact=values, together=[["t", "s"]] if together else (),
+    )  # fmt: skip
+    found = fetch(engine, engine.recode(made.table, plan))
+    group = numbers(made, plan)
+    sides: tuple[Any, Any] = (Counter(), Counter())
+    for row, g in made.kept():
+        sides[0][g, *(exact(made, row, g) if values else labels(made, g))] += 1
+        sides[1][g, *(row[2:] if together else ())] += 1
+    assert Counter((group[int(r["group"] or 0)], r["a"], r["b"]) for r in found) == sides[0]
+    written = [(group[int(r["group"] or 0)], r["s"], r["t"]) for r in found]
+    if together:
+        assert Counter(written) == sides[1]
+    for i in (1, 2):
+        kept = Counter((g, row[1 + i]) for row, g in made.kept())
+        assert Counter((w[0], w[i]) for w in written) == kept
+    if passes:
+        check_passed(made, found, group)
+
+
+def check_passed(made: Example, found: list[dict[str, str | None]], group: dict[int, int]) -> None:
+    """What passes through stays with its quasi-identifiers, and each row goes where rows of its cell went."""
+    sources = [int(row["p"] or 0) for row in found]
+    assert len(set(sources)) == len(sources)
+    went = Counter((made.cell(made.rows[i]), group[int(r["group"] or 0)]) for i, r in zip(sources, found, strict=True))
+    assert went == Counter((made.cell(row), g) for row, g in made.kept())
+    for i, row in zip(sources, found, strict=True):
+        if (row["a"], row["b"]) not in {("*", "*"), *(labels(made, g) for g in group.values())}:
+            assert (row["a"], row["b"]) == made.rows[i][:2]
+
+
+@settings(max_examples=80, deadline=None)
+@given(grouped(), st.booleans(), st.booleans(), st.booleans())
+def test_the_two_tables_hold_the_allocated_multisets(
+    engine: Engine, drawn: Any, passes: bool, values: bool, together: bool
+) -> None:
+    table, groups, whole, star = drawn
+    made = example(engine, table, groups, whole=whole, star=star)
+    plan = bucketize.plan(
+        made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(len(table)),
+        exact=values, together=[["s", "t"]] if together else (),
+    )  # fmt: skip
+    tables = engine.bucketize(made.table, plan)
+    assert list(tables) == ["quasi-identifiers", "sensitive"]
+    quasi, sensitive = (fetch(engine, t) for t in tables.values())
+    assert set(quasi[0]) == {"group", "a", "b", *(["p"] if passes else [])}
+    assert set(sensitive[0]) == {"group", "s", "t"}
+    group = numbers(made, plan)
+    shown = Counter((g, *(exact(made, row, g) if values else labels(made, g))) for row, g in made.kept())
+    assert Counter((group[int(r["group"] or 0)], r["a"], r["b"]) for r in quasi) == shown
+    written = [(group[int(r["group"] or 0)], r["s"], r["t"]) for r in sensitive]
+    if together:
+        assert Counter(written) == Counter((g, *row[2:]) for row, g in made.kept())
+    for i in (1, 2):
+        assert Counter((w[0], w[i]) for w in written) == Counter((g, row[1 + i]) for row, g in made.kept())
+    if passes:
+        check_passed(made, quasi, group)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("passes", [True, False])
+def test_types_and_kinds_of_tables(engine: Engine, tmp_path: Path, kind: str, passes: bool) -> None:
+    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b1", "HIV", "20"), ("1", "b1", None, "20")] * 4
+    source: Any = frame(table)
+    if kind in ("csv", "parquet"):
+        path = tmp_path / f"in.{kind}"
+        source.write_csv(path) if kind == "csv" else source.write_parquet(path)
+        source = path
+    elif kind == "pandas":
+        source = source.to_pandas()
+    elif kind == "pyarrow":
+        source = source.to_arrow()
+    made = example(engine, table, [i % 2 for i in range(12)], source=source)
+    plan = bucketize.plan(made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(1))
+    one, two = engine.bucketize(made.table, plan).values()
+    whole = "text" if kind == "csv" else "integer"
+    kinds = {c.name: c.kind for c in (*one.columns, *two.columns)}
+    assert kinds == {"group": "integer", "a": whole, "b": "text", "s": "text", "t": whole} | (
+        {"p": whole} if passes else {}
+    )
+    mixed = engine.recode(made.table, permute.plan(made.grouping, PLAIN, (), KEY, np.random.default_rng(1)))
+    for number, written in enumerate((one, two, mixed)):
+        before = Counter(tuple(r.values()) for r in fetch(engine, written))
+        for form in ("csv", "parquet"):
+            out = tmp_path / f"out{number}.{form}"
+            engine.write(written, out, form)
+            back = engine.open(out, Reading())
+            assert Counter(tuple(r.values()) for r in fetch(engine, back)) == before
+        handed = engine.hand_over(written)
+        if kind == "polars":
+            import polars as pl
+
+            assert handed.schema["group"] == pl.Int32
+            assert all(handed.schema[c] == source.schema[c] for c in handed.columns if c != "group")
+            assert handed.height == 12
+        elif kind == "pyarrow":
+            assert all(handed.schema.field(c).type == source.schema.field(c).type for c in handed.schema.names[1:])
+        elif kind == "pandas":
+            assert all(handed[c].dtype == source[c].dtype for c in handed.columns if c != "group")
+
+
+# --- what a reader could learn ------------------------------------------------------------------------
+
+
+def people(n: int) -> list[Row]:
+    """Singleton cells: the sensitive pair of a row follows from its quasi-identifiers."""
+    from tests.recode.groups import A, B, S, T
+
+    pairs = [(s, t) for s in S for t in T]
+    return [(*[(a, b) for a in A for b in B][i % 6], *pairs[i % 6]) for i in range(n)]
+
+
+def published_order(engine: Engine, made: Example, key: str, seed: int = 0) -> tuple[list[int], list[str], list[int]]:
+    plan = bucketize.plan(made.grouping, ALL, (), key, np.random.default_rng(seed), together=[["s", "t"]])
+    quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
+    return (
+        [int(r["p"] or 0) for r in quasi],
+        [f"{r['s']}{r['t']}" for r in sensitive],
+        [int(r["group"] or 0) for r in quasi],
+    )
+
+
+def test_the_two_orders_are_independent(engine: Engine) -> None:
+    n = 6000
+    made = example(engine, people(n), [0] * n)
+    first, values, _ = published_order(engine, made, "11" * 32)
+    again = published_order(engine, made, "11" * 32)
+    assert (first, values) == again[:2]  # a retried task gives the same answer
+    other, other_values, _ = published_order(engine, made, "22" * 32)
+    place = np.argsort(other)
+    limit = 5 / np.sqrt(n)
+    assert abs(np.corrcoef(first, np.arange(n))[0, 1]) < limit
+    assert abs(np.corrcoef(place[first], np.arange(n))[0, 1]) < limit
+    true = [f"{s}{t}" for _, _, s, t in made.rows]
+    for order, column in ((first, values), (other, other_values)):
+        hits = sum(true[p] == v for p, v in zip(order, column, strict=True))
+        assert abs(hits - n / 6) < 5 * np.sqrt(n * 5 / 36)  # the same line in both tables tells nothing
+    codes = np.unique(values, return_inverse=True)[1]
+    assert abs(np.corrcoef(codes, np.arange(n))[0, 1]) < limit
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_every_permutation_is_equally_likely(engine: Engine, passes: bool) -> None:
+    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "10"), ("3", "b0", "cold", "20")]
+    made = example(engine, table, [0, 0, 0])
+    columns = ALL if passes else PLAIN
+    count: Counter[tuple[str | None, ...]] = Counter()
+    pairs: Counter[tuple[int, ...]] = Counter()
+    trials = 600
+    for trial in range(trials):
+        plan = permute.plan(made.grouping, columns, (), f"{trial:064x}", np.random.default_rng(trial))
+        found = sorted(fetch(engine, engine.recode(made.table, plan)), key=lambda r: str(r["a"]))
+        order = tuple(r["s"] for r in found)
+        count[order] += 1
+        pairs[tuple(i for i, r in enumerate(found) if r["t"] == "20") + (order.index("cold"),)] += 1
+    assert set(count) == set(permutations(["flu", "HIV", "cold"]))
+    chi = sum((count[o] - trials / 6) ** 2 / (trials / 6) for o in count)
+    assert chi < 25.7  # 1 in 10,000 at 5 degrees of freedom
+    chi = sum((pairs[i, j] - trials / 9) ** 2 / (trials / 9) for i in range(3) for j in range(3))
+    assert chi < 31.8  # s and t are shuffled apart: 8 degrees of freedom
+
+
+def test_which_rows_of_a_cell_go_where_is_drawn(engine: Engine) -> None:
+    """Four equal rows, one of them in each group: with the key each of them is in each group equally often."""
+    table: list[Row] = [("1", "b0", "flu", "10")] * 4
+    made = example(engine, table, [0, 1, 2, 3])
+    count: Counter[tuple[str | None, int]] = Counter()
+    for trial in range(400):
+        plan = generalise.plan(made.grouping, ALL, (), f"{trial:064x}")
+        for row in fetch(engine, engine.recode(made.table, plan)):
+            count[row["a"], int(row["p"] or 0)] += 1
+    assert len(count) == 16
+    assert sum((k - 100) ** 2 / 100 for k in count.values()) < 41.0  # far beyond 9 degrees of freedom
+
+
+def test_group_numbers_say_nothing(engine: Engine) -> None:
+    table = people(48)
+    made = example(engine, table, [i // 4 for i in range(48)])  # twelve groups in the order of the input
+    ranks = []
+    for seed in range(40):
+        plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(seed))
+        group = numbers(made, plan)
+        ranks.append([group[i] for i in range(1, 13)])
+    mean = np.mean([np.corrcoef(r, np.arange(12))[0, 1] for r in ranks])
+    assert abs(mean) < 5 / np.sqrt(40 * 11)
+    assert len({tuple(r) for r in ranks}) == 40
+    plans = [bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(7)) for _ in range(2)]
+    assert numbers(made, plans[0]) == numbers(made, plans[1])
+
+
+@pytest.mark.parametrize("columns", [ALL, PLAIN])
+def test_containers_hold_published_values_only(engine: Engine, tmp_path: Path, columns: tuple[str, ...]) -> None:
+    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 30
+    made = example(engine, table, [0, -1, 1] * 30)  # nobody with HIV or a = 2 is published
+    rng = np.random.default_rng(3)
+    published = engine.bucketize(made.table, bucketize.plan(made.grouping, columns, (), KEY, rng))
+    published["permuted"] = engine.recode(made.table, permute.plan(made.grouping, columns, (), KEY, rng))
+    published["generalised"] = engine.recode(made.table, generalise.plan(made.grouping, columns, (), KEY))
+    for name, written in published.items():
+        for form in ("csv", "parquet"):
+            engine.write(written, tmp_path / name, form)
+            content = (tmp_path / name).read_bytes()
+            assert b"HIV" not in content
+            assert b"place" not in content
+        rows_ = fetch(engine, written)
+        assert len(rows_) == 60
+        assert all(r.get("a") != "2" and r.get("t") != "20" for r in rows_)
+
+
+def test_the_buckets_can_be_recounted(engine: Engine) -> None:
+    table = people(30)
+    made = example(engine, table, [i % 4 - 1 for i in range(30)])
+    plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
+    quasi, sensitive = engine.bucketize(made.table, plan).values()
+    one, two = engine.recount(quasi, ["bucket"]), engine.recount(sensitive, ["bucket"], ["s", "t"])
+    assert one.labels == two.labels
+    assert one.rows == two.rows == [int(plan.sizes[int(g or 0)]) for (g,) in one.labels]
+    group, counts = numbers(made, plan), defaultdict[tuple[int, str], int](int)
+    for number, value, rows_ in two.values["s"]:
+        counts[group[int(two.labels[number][0] or 0)], value or ""] += rows_
+    assert counts == Counter((g, row[2]) for row, g in made.kept())
