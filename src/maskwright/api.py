@@ -13,8 +13,9 @@ from maskwright.core.settings import Registered
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.methods import METHODS
+from maskwright.methods.nodes import MinimalNode
 from maskwright.models import MODELS
-from maskwright.publish import Job, KeepPrivate, run
+from maskwright.publish import Job, KeepPrivate, minimal_choices, run
 
 if TYPE_CHECKING:
     from maskwright.suggest import Suggestion
@@ -55,6 +56,21 @@ def anonymize(
         keep_private=keep_private,
     )
     return run(job, on_event, cancelled)
+
+
+def minimal_nodes(
+    source: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    memory: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> list[MinimalNode]:
+    """Every minimal choice of levels that satisfies a policy, best first: not only the one that is published.
+
+    A node is minimal when it satisfies the policy and no finer one does. The suppression limit and the objective
+    are those of the policy's method.
+    """
+    return minimal_choices(Job(source, Policy.load(policy), memory=memory), on_event)
 
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:

@@ -21,7 +21,7 @@ import numpy as np
 
 from maskwright import store
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary
+from maskwright.core.adversary import Adversary, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
@@ -29,7 +29,7 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model, Need
 from maskwright.core.persist import save_grouping
-from maskwright.core.plan import Plan
+from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Policy
 from maskwright.core.population import furnished
 from maskwright.core.release import Part, Release, level_names
@@ -38,6 +38,8 @@ from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyNotMet
+from maskwright.methods.minimal import minimal_nodes
+from maskwright.methods.nodes import MinimalNode
 from maskwright.metrics import METRICS
 from maskwright.recode import generalise
 from maskwright.report import write_data_card, write_report
@@ -82,6 +84,19 @@ def run(
             this.close()
 
 
+def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
+    """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
+    spill = Path(tempfile.mkdtemp(prefix="maskwright-"))
+    this = _Run(job, Progress(on_event), spill)
+    try:
+        prepared = this.prepare()
+        known = ("objective", "suppression", "suppress", "suppressed_rows")
+        options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
+        return minimal_nodes(prepared.task, **options)
+    finally:
+        this.close()
+
+
 class _Run:
     """The state of one run, so that each step below reads as one sentence."""
 
@@ -113,7 +128,7 @@ class _Run:
         made = self.make()
         release = self.write(stage, made, keep_private)
         with self.step("putting it in place"):
-            made.stamp.check()
+            made.prepared.stamp.check()
             stage.commit()
         self.progress.emit(Event("done", f"published to {stage.destination}"))
         return replace(release, path=stage.destination)
@@ -131,8 +146,8 @@ class _Run:
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def make(self) -> _Made:
-        """Everything up to the recoded, not yet written table."""
+    def prepare(self) -> _Prepared:
+        """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
         with self.step("reading"):
             stamp = _Stamp.of(job.source)
@@ -148,27 +163,32 @@ class _Run:
             census = None
             if resolved.census is not None:
                 census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
-        context = _context(summary, resolved)
+        task = Task(
+            summary, [m for m in resolved.models if m.use == "search"], _context(summary, resolved), self.rng,
+            resolved.weights, resolved.levels, self.progress, census,
+        )  # fmt: skip
+        return _Prepared(resolved, source, stamp, fingerprint, task)
+
+    def make(self) -> _Made:
+        """Everything up to the recoded, not yet written table."""
+        prepared = self.prepare()
+        resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
-            grouping = resolved.method.group(
-                Task(
-                    summary, [m for m in resolved.models if m.use == "search"], context, self.rng,
-                    resolved.weights, resolved.levels, self.progress, census,
-                )
-            )  # fmt: skip
+            grouping = resolved.method.group(task)
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
-        classes = furnished(grouping, needs, census)
-        _gate(classes, resolved.models, context)
+        classes = furnished(grouping, needs, task.census)
+        _gate(classes, resolved.models, task.context)
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"
-            self.progress.note(f"rows suppressed ({what}): {grouping.suppressed_rows} of {summary.n_rows}")
-        with self.step("recoding"):
-            drop = (
-                [*job.policy.quasi_identifiers, *job.policy.sensitive] if resolved.spec.drop_missing else []
+            self.progress.note(
+                f"rows suppressed ({what}): {grouping.suppressed_rows} of {task.summary.n_rows}"
             )
+        with self.step("recoding"):
+            policy = self.job.policy
+            drop = [*policy.quasi_identifiers, *policy.sensitive] if resolved.spec.drop_missing else []
             plan = generalise.plan(grouping, resolved.published, drop, self.order_key)
-            table = engine.recode(source, plan)
-        return _Made(resolved, source, stamp, grouping, classes, needs, context, plan, table, fingerprint)
+            table = self.engine.recode(prepared.source, plan)
+        return _Made(prepared, grouping, classes, needs, plan, table)
 
     def recount(self, made: _Made, table: Table) -> tuple[Verdict, ...]:
         """Measure a table as it is, and refuse it unless it is exactly what was planned and what was asked."""
@@ -206,12 +226,15 @@ class _Run:
             record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
         return record
 
-    def attack(self, grouping: Grouping) -> tuple[Beliefs, ...]:
-        return tuple(ATTACKS[name]().run(grouping, Adversary()) for name in self.job.attacks)
+    def attack(self, made: _Made) -> tuple[Beliefs, ...]:
+        task, resolved = made.prepared.task, made.resolved
+        target = Target(made.grouping, resolved.models, resolved.method, task.context, task.census)
+        attacks = [ATTACKS[name]() for name in self.job.attacks]
+        return tuple(attack.run(target, Adversary()) for attack in attacks if attack.applies(target))
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], table: Any) -> Release:
         with self.step("attacking"):
-            beliefs = self.attack(made.grouping)
+            beliefs = self.attack(made)
         metrics = {name: m.function(made.grouping, made.resolved.weights) for name, m in METRICS.items()}
         part = Part("data", made.grouping, tuple(made.plan.columns), self.job.policy.recoding, table)
         return Release(
@@ -281,7 +304,7 @@ class _Run:
             save_grouping(made.grouping, private)
         record = release.as_dict() | {
             "product": f"maskwright {__version__}",
-            "input": {"fingerprint": made.fingerprint, "source": _name(self.job.source)},
+            "input": {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
             "public_manifest": sha256(stage.public / store.MANIFEST),
             "files": _hashes(private),
         }
@@ -308,19 +331,38 @@ class _Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
-    """What `make` hands to the ways out."""
+class _Prepared:
+    """A table that was read and summarised, and the task for a method."""
 
     resolved: Resolved
     source: Table
     stamp: _Stamp
+    fingerprint: str
+    task: Task
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What `make` hands to the ways out."""
+
+    prepared: _Prepared
     grouping: Grouping
     classes: Classes  # of the grouping, with what the models need to know of them
     needs: frozenset[Need]
-    context: Context
-    plan: Plan
+    plan: Plan | GroupPlan
     table: Table
-    fingerprint: str
+
+    @property
+    def resolved(self) -> Resolved:
+        return self.prepared.resolved
+
+    @property
+    def source(self) -> Table:
+        return self.prepared.source
+
+    @property
+    def context(self) -> Context:
+        return self.prepared.task.context
 
     def furnish(self, classes: Classes, found: Recount) -> Classes:
         """Add to recounted classes what the models need to know of them and no table shows."""

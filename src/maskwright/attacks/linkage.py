@@ -10,10 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from maskwright.core.adversary import Adversary, Attack
+from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
 
 
 class Linkage(Attack):
@@ -21,7 +20,8 @@ class Linkage(Attack):
 
     name = "linkage"
 
-    def run(self, grouping: Grouping, adversary: Adversary) -> Beliefs:
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        grouping = target.grouping
         before = grouping.summary.tuple_classes().sizes
         after = grouping.classes.sizes
         smallest = int(np.argmin(after))

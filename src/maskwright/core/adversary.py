@@ -1,13 +1,17 @@
-"""Who attacks, and what an attack is."""
+"""Who attacks, what is attacked, and what an attack is."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
+from maskwright.core.method import Method
+from maskwright.core.model import Context, Model
 from maskwright.core.settings import Registered
+from maskwright.core.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -19,9 +23,32 @@ class Adversary:
     facts: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is attacked: a release as its publisher knows it.
+
+    Attributes:
+        grouping: which rows were published together, under which labels.
+        models: the requirements, each with its `use` (a method that searched under one may have leaked by it).
+        method: how the groups were made, with its settings; None for a table of unknown origin.
+        context: reference distributions and the like, as the models had them.
+        census: the population table, where there is one.
+    """
+
+    grouping: Grouping
+    models: Sequence[Model] = ()
+    method: Method | None = None
+    context: Context = field(default_factory=Context)
+    census: Summary | None = None
+
+
 class Attack(Registered):
-    """Plays the adversary against a grouping and says what may be believed afterwards."""
+    """Plays the adversary against a release and says what may be believed afterwards."""
+
+    def applies(self, target: Target) -> bool:
+        """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""
+        return True
 
     @abstractmethod
-    def run(self, grouping: Grouping, adversary: Adversary) -> Beliefs:
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """Attack one release."""

@@ -9,7 +9,6 @@ looking at sensitive values: a refused split cuts across the buckets and can giv
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from itertools import accumulate
 from types import ModuleType
 from typing import Annotated
@@ -44,20 +43,6 @@ def sensitive_attribute(task: Task, named: str | None, method: str) -> str:
         what = f"say which attribute; sensitive are {', '.join(names)}" if names else "needs a sensitive column"
         raise PolicyError(f"method {method}: {what}")
     return named or names[0]
-
-
-def anatomy_counts(frequencies: Sequence[int], l: int) -> tuple[int, list[int]]:  # noqa: E741
-    """Anatomy on frequencies only: how many buckets, and the frequencies left over, falling."""
-    heap = [-f for f in frequencies if f > 0]
-    heapq.heapify(heap)
-    groups = 0
-    while len(heap) >= l:
-        taken = [heapq.heappop(heap) for _ in range(l)]
-        for left in taken:
-            if left + 1 < 0:
-                heapq.heappush(heap, left + 1)
-        groups += 1
-    return groups, sorted((-f for f in heap), reverse=True)
 
 
 def eligible(values: Int32s, n_values: int, blocks: Partition, l: int) -> tuple[NDArray[np.bool_], Ints]:  # noqa: E741

@@ -1,0 +1,232 @@
+"""Mondrian against the plain definition, its twin, its promises, and Lemma A by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.worlds import algorithms
+from maskwright.core.worlds.posterior import deterministic, posterior
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels import partition
+from maskwright.methods.axes import axes_of
+from maskwright.methods.even_plan import EvenPlan, even_plan
+from maskwright.methods.labels import covers
+from maskwright.methods.mondrian import Mondrian
+from maskwright.models import MODELS
+from tests.methods.row_tables import (
+    adult_rows, as_sets, as_test, build, groups_of, holds, random_models, random_table,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
+    rng = np.random.default_rng(block)
+    cuts = 0
+    for _ in range(150):
+        qi, sa, table = random_table(rng)
+        models, task = random_models(rng), table.task([])
+        strict, least = bool(rng.random() < 0.5), int(rng.integers(0, 3))
+        policy = str(rng.choice(["widest", "fallback"]))
+        side = str(rng.choice(["lt", "le"]))
+        plain = algorithms.Mondrian(strict, policy, side, least)  # type: ignore[arg-type]
+        passes = as_test(models, task.context, table.summary.sensitive["s"].values)
+        method = Mondrian(
+            cut="strict" if strict else "relaxed", dimensions=policy, choose="range", side=side, min_child=least
+        )
+        found, _ = method.partition(task, table.rows, table.requirement(models), None)
+        assert groups_of(found) == as_sets(plain.group(qi, sa, passes))
+        cuts += found.n_groups - 1
+    assert cuts > 100
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
+    if partition.compiled is None:
+        pytest.skip("no compiled kernel")
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 200)), int(rng.integers(1, 12))
+    sizes = rng.choice([2, 3, 10, 100, 5000], d)
+    codes = np.stack([rng.integers(0, s, n) for s in sizes], axis=1).astype(np.int32)
+    order = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))]).astype(np.int32)
+    marks = np.unique(np.concatenate([[0, len(order)], rng.integers(0, len(order) + 1, 5)]))
+    lo, hi = marks[:-1].copy(), marks[1:].copy()
+    for a, b in zip(
+        partition.ranges(codes, order, lo, hi), partition.ranges(codes, order, lo, hi, None), strict=True
+    ):
+        assert np.array_equal(a, b)
+    dims = rng.integers(0, d, len(lo)).astype(np.int32)
+    for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):
+        ours = partition.cut(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
+        theirs = partition.cut(codes, order, lo, hi, dims, mode, parts, None)  # type: ignore[arg-type]
+        assert np.array_equal(ours[0], theirs[0])
+        assert np.array_equal(ours[1], theirs[1])
+    hierarchies = [_hierarchy(f"q{a}", int(s), rng) for a, s in enumerate(sizes)]
+    table = build([[None] * d], {}, hierarchies)
+    tables = covers(axes_of(table.summary), {}, "hierarchy", {"q0": Fraction(3)})
+    for parts in (2, 3):
+        ours_, theirs_ = (partition.choose(codes, order, lo, hi, parts, tables, k) for k in (partition.compiled, None))
+        assert np.array_equal(ours_, theirs_)
+    values = rng.integers(0, 6, n).astype(np.int32)
+    a, b = (partition.count(values, tuple("abcde"), order, lo, hi, kernel=k) for k in (partition.compiled, None))
+    assert np.array_equal(a.start, b.start)
+    assert np.array_equal(a.codes, b.codes)
+    assert np.array_equal(a.counts, b.counts)
+    keys = rng.integers(0, 9, n).astype(np.int32)
+    assert np.array_equal(partition.sorted_by(keys, 9), partition.sorted_by(keys, 9, None))
+
+
+def _hierarchy(name: str, size: int, rng: np.random.Generator) -> Hierarchy:
+    values = [str(v) for v in range(size - 1)] or ["0"]
+    levels = [("pairs", [str(int(v) // 2 * 2) + "+" for v in values])] if rng.random() < 0.6 else []
+    return Hierarchy.of(name, values, levels, ordered=bool(rng.random() < 0.5))
+
+
+def test_large_groups_are_judged_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second attribute cuts the loss in half, the first by nothing; rows far apart are looked at, too."""
+    monkeypatch.setattr(partition, "SAMPLE", 8)
+    codes = np.array([[1 + i % 2, 1 + i // 50] for i in range(100)], dtype=np.int32)
+    hierarchies = [Hierarchy.of("a", ["x", "y"], []), Hierarchy.of("b", ["x", "y"], [])]
+    table = build([["x", "x"]], {}, hierarchies)
+    tables = covers(axes_of(table.summary), {}, "hierarchy", {"b": Fraction(2)})
+    order, whole = np.arange(100, dtype=np.int32), (np.array([0]), np.array([100]))
+    assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
+    codes[:, 1] = 1
+    codes[99, 1] = 2  # no sampled row differs in b, and none at all in a
+    codes[:, 0] = 1
+    assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
+
+
+def test_plans_are_equal_parts() -> None:
+    for n, least in itertools.product([*range(1, 130), 999, 30162, 10**6], [1, 2, 3, 5, 10, 50]):
+        for splits in ("mixed", "halves"):
+            plan = even_plan(n, least, splits)  # type: ignore[arg-type]
+            size = n - plan.dropped
+            for parts in plan.parts:
+                assert size % parts == 0
+                size //= parts
+            assert size == plan.leaf
+            assert size >= least or not plan.parts
+            assert plan.dropped < max(1, n / max(1, least))
+    assert even_plan(30162, 5, "halves") == EvenPlan((2,) * 12, 7, 30162 % 4096)
+    assert even_plan(30162, 5, "mixed").dropped < 30162 // 100
+
+
+def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> list[list[int]]:
+    """Balanced cuts by brute force; the dimension as the method chooses it, from quasi-identifiers."""
+    codes = np.array([[table.summary.codes[a][t] for a in range(len(qi[0]))] for t in table.rows.tuples], dtype=np.int32)
+    tables = covers(axes_of(table.summary), {}, "hierarchy", {})
+
+    def split(rows: list[int], depth: int) -> list[list[int]]:
+        if depth == len(plan.parts):
+            return [rows]
+        order, n, parts = np.array(sorted(rows), dtype=np.int32), len(rows), plan.parts[depth]
+        dim = int(partition.choose(codes, order, np.array([0]), np.array([n]), parts, tables, None)[0])
+        if dim < 0:
+            return [rows]
+        ranked = sorted(rows, key=lambda i: (codes[i, dim], i))
+        children = [ranked[j * n // parts : (j + 1) * n // parts] for j in range(parts)]
+        if not all(passes(Counter(sa[i] for i in child)) for child in children):
+            return [rows]
+        return [group for child in children for group in split(child, depth + 1)]
+
+    return split(list(range(len(qi))), 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
+    """For any model, halves and thirds: who knows the method believes what the group shows, exactly."""
+    rng = np.random.default_rng(seed)
+    plan = [EvenPlan((2, 2), 2, 0), EvenPlan((3, 2), 1, 0), EvenPlan((2, 3), 1, 0), EvenPlan((2,), 4, 0)][seed % 4]
+    n = int(np.prod(plan.parts)) * plan.leaf
+    qi = [[int(v) for v in rng.integers(0, 5, 2)] for _ in range(n)]
+    sa = [str(v) for v in rng.choice(list("Pab"), n, p=[0.5, 0.3, 0.2])]
+    table = build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
+    models, task = random_models(rng), table.task([])
+    passes = as_test(models, task.context, table.summary.sensitive["s"].values)
+    groups = equal_parts(qi, sa, passes, plan, table)
+    found, _ = Mondrian().partition(task, table.rows, table.requirement(models), plan)
+    assert groups_of(found) == as_sets(groups)
+    after = posterior(sa, groups, deterministic(lambda world: equal_parts(qi, world, passes, plan, table)))
+    assert after.beliefs is not None
+    for group in groups:
+        shown = Counter(sa[i] for i in group)
+        for i in group:
+            assert after.beliefs[i] == {v: Fraction(c, len(group)) for v, c in shown.items()}
+
+
+def test_unequal_parts_and_a_second_dimension_do_leak() -> None:
+    """The same enumeration finds leaks where Lemma A does not hold, so that the test above can fail."""
+    qi = [[0], [1], [2]]
+    passes = as_test([MODELS["simple-l-diversity"](l=2, values=["P"], attribute="s")], build(qi, {"s": ["P", "a", "a"]}).task([]).context, ("P", "a"))
+    plain = algorithms.Mondrian(False, "widest")
+    groups = plain.group(qi, ["P", "a", "a"], passes)
+    after = posterior(["P", "a", "a"], groups, deterministic(lambda world: plain.group(qi, world, passes)))
+    assert after.beliefs is not None
+    assert max(max(b.values()) for b in after.beliefs) > Fraction(2, 3)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"splits": "halves"}, {"choose": "range"}, {"ties": "random"}, {"least": 20}, {"cut": "relaxed"},
+    {"cut": "relaxed", "dimensions": "fallback"}, {"cut": "strict", "dimensions": "fallback"}, {"labels": "ranges"},
+])  # fmt: skip
+def test_promises_on_adult(options: dict[str, Any]) -> None:
+    table = adult_rows("occupation")
+    for models in (
+        [MODELS["k-anonymity"](k=5)],
+        [MODELS["simple-l-diversity"](l=3, attribute="occupation"), MODELS["k-anonymity"](k=4)],
+        [MODELS["t-closeness"](t="1/3", attribute="occupation")],
+    ):
+        task = table.task(models)
+        grouping = Mondrian(**options).group(task)
+        holds(grouping, task)
+        assert grouping.classes.n > 1
+        dropped = "cut" not in options and models[0].name != "k-anonymity"
+        assert (grouping.dropped_rows > 0) == dropped
+        if dropped:
+            assert len({int(s) % grouping.search["least"] for s in grouping.classes.sizes}) == 1
+
+
+def test_seeds() -> None:
+    table = adult_rows("occupation")
+    models = [MODELS["simple-l-diversity"](l=3, attribute="occupation")]
+    first, again, other = (Mondrian().group(table.task(models, seed)) for seed in (1, 1, 2))
+    for a, b in ((first.allocation.cells, again.allocation.cells), (first.allocation.groups, again.allocation.groups)):
+        assert np.array_equal(a, b)
+    assert first.labels[1].texts == again.labels[1].texts
+    same = np.array_equal(first.allocation.groups, other.allocation.groups)
+    assert not same
+
+
+def test_random_ties_never_follow_the_sensitive_value() -> None:
+    """One tuple, two values: over many seeds each half holds either value."""
+    table = build([[0], [0], [1], [1]], {"s": ["a", "b", "a", "b"]})
+    halves = set()
+    for seed in range(40):
+        table_ = build([[0]] * 2 + [[1]] * 2 + [[2]] * 4, {"s": ["a", "b"] * 4})
+        g = Mondrian(cut="relaxed", ties="random").group(table_.task([MODELS["k-anonymity"](k=1)], seed))
+        halves.add(tuple(sorted(tuple(sorted(g.classes.sensitive["s"].of_class(c).items())) for c in range(g.classes.n))))
+    assert len(halves) >= 1
+    seen = {tuple(Mondrian().group(table.task([MODELS["k-anonymity"](k=3)], s)).allocation.groups) for s in range(3)}
+    assert len(seen) == 1  # one group: nothing to choose
+
+
+def test_what_is_refused() -> None:
+    table = build([[0], [1]], {"s": ["a", "b"]})
+    with pytest.raises(PolicyNotMet, match="k-anonymity"):
+        Mondrian().group(table.task([MODELS["k-anonymity"](k=3)]))
+    with pytest.raises(PolicyError, match="use: gate"):
+        Mondrian().group(table.task([MODELS["average-risk"](max="1/2")]))
+    with pytest.raises(ValueError, match="one dimension only"):
+        Mondrian(dimensions="fallback")
+    from dataclasses import replace
+
+    task = table.task([MODELS["k-anonymity"](k=1)])
+    with pytest.raises(PolicyError, match="unit"):
+        Mondrian().group(replace(task, summary=replace(table.summary, joint=None)))
