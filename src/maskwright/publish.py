@@ -6,16 +6,15 @@ The API, the command line and the workbench all call `run` and nothing else.
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,29 +24,25 @@ from maskwright.core.adversary import Adversary, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
-from maskwright.core.grouping import Grouping
+from maskwright.core.grouping import Grouping, exact_view
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model, Need
-from maskwright.core.persist import save_grouping
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Policy
 from maskwright.core.population import furnished
-from maskwright.core.release import Part, Release, level_names
+from maskwright.core.release import Part, Release
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
-from maskwright.errors import DestinationError, InputError, NotVerified, PolicyNotMet
+from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
+from maskwright.folder import Contents, KeepPrivate, write_words
 from maskwright.methods.minimal import minimal_nodes
 from maskwright.methods.nodes import MinimalNode
 from maskwright.metrics import METRICS
-from maskwright.recode import generalise
-from maskwright.report import write_data_card, write_report
 from maskwright.resolve import Resolved, reading, resolve
-from maskwright.verify import CLASSES, REFERENCE, classes_from, measure, reference_to, sha256
-from maskwright.version import __version__
-
-KeepPrivate = Literal["all", "report", "none"]
+from maskwright.tables import Expected, Layout, labels_of, make_tables, plan_tables, recounted
+from maskwright.verify import classes_from, measure, reference_to
 
 
 @dataclass(frozen=True)
@@ -115,8 +110,9 @@ class _Run:
         try:
             made = self.make()
             with self.step("recounting the table"):
-                verdicts = self.recount(made, made.table)
-            release = self.finish(made, verdicts, self.engine.hand_over(made.table))
+                verdicts = self.recount(made, made.tables)
+            tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
+            release = self.finish(made, verdicts, tables)
         except BaseException:
             self.close()
             raise
@@ -177,6 +173,8 @@ class _Run:
             grouping = resolved.method.group(task)
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
+        if grouping.published:  # what is published must hold, not what is true
+            classes = replace(classes, sensitive={**classes.sensitive, **grouping.published})
         _gate(classes, resolved.models, task.context)
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"
@@ -186,20 +184,19 @@ class _Run:
         with self.step("recoding"):
             policy = self.job.policy
             drop = [*policy.quasi_identifiers, *policy.sensitive] if resolved.spec.drop_missing else []
-            plan = generalise.plan(grouping, resolved.published, drop, self.order_key)
-            table = self.engine.recode(prepared.source, plan)
-        return _Made(prepared, grouping, classes, needs, plan, table)
+            plan, layouts = plan_tables(grouping, policy, resolved.published, drop, self.order_key, self.rng)
+            tables = make_tables(self.engine, prepared.source, plan, layouts)
+        return _Made(prepared, grouping, classes, needs, plan, layouts, tables)
 
-    def recount(self, made: _Made, table: Table) -> tuple[Verdict, ...]:
-        """Measure a table as it is, and refuse it unless it is exactly what was planned and what was asked."""
+    def recount(self, made: _Made, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
+        """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
         policy = self.job.policy
-        found = self.engine.recount(table, policy.quasi_identifiers, policy.sensitive)
-        _compare(found, made.grouping)
+        found = recounted(self.engine, tables, made.layouts)
+        Expected.of(made.grouping, made.plan, policy.recoding.name).compare(found)
         if policy.unit:
             found = self.people(made)
-        classes = classes_from(found, policy.quasi_identifiers, made.resolved.spec.sensitive)
-        classes = made.furnish(classes, found)
-        verdicts = measure(classes, made.resolved.models, made.context)
+        classes = classes_from(found, made.layouts[0].classes_by, made.resolved.spec.sensitive)
+        verdicts = measure(made.furnish(classes, found), made.resolved.models, made.context)
         for verdict in verdicts:
             if not verdict.ok:
                 raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
@@ -212,14 +209,15 @@ class _Run:
         with_unit = self.engine.recode(made.source, plan)
         return self.engine.recount(with_unit, policy.quasi_identifiers, policy.sensitive, unit)
 
-    def recorded_classes(self, made: _Made) -> dict[str, Any]:
+    def recorded_classes(self, made: _Made) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""
-        found = self.people(made) if self.job.policy.unit else self.engine.recount(
-            made.table, self.job.policy.quasi_identifiers
-        )  # fmt: skip
+        if not self.job.policy.unit and not made.needs & {"population", "originals"}:
+            return None
+        unit = self.job.policy.unit
+        found = self.people(made) if unit else recounted(self.engine, made.tables, made.layouts)
         classes = made.furnish(Classes(np.array(found.people), np.array(found.rows)), found)
         record: dict[str, Any] = {"labels": found.labels, "rows": found.rows, "people": found.people}
-        record["values"] = found.values
+        record["values"] = found.values if unit else {}
         if classes.population is not None:
             record["population"] = classes.population.tolist()
         if classes.originals is not None:
@@ -228,95 +226,64 @@ class _Run:
 
     def attack(self, made: _Made) -> tuple[Beliefs, ...]:
         task, resolved = made.prepared.task, made.resolved
-        target = Target(made.grouping, resolved.models, resolved.method, task.context, task.census)
+        target = Target(
+            made.grouping, resolved.models, resolved.method, task.context, task.census,
+            self.job.policy.recoding.exact,
+        )  # fmt: skip
         attacks = [ATTACKS[name]() for name in self.job.attacks]
         return tuple(attack.run(target, Adversary()) for attack in attacks if attack.applies(target))
 
-    def finish(self, made: _Made, verdicts: tuple[Verdict, ...], table: Any) -> Release:
+    def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:
         with self.step("attacking"):
             beliefs = self.attack(made)
-        metrics = {name: m.function(made.grouping, made.resolved.weights) for name, m in METRICS.items()}
-        part = Part("data", made.grouping, tuple(made.plan.columns), self.job.policy.recoding, table)
+        recoding = self.job.policy.recoding
+        shown = exact_view(made.grouping) if recoding.exact else made.grouping
+        metrics = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
+        parts = tuple(
+            Part(layout.name, made.grouping, layout.columns, recoding.name, tables[layout.name])
+            for layout in made.layouts
+        )
         return Release(
-            (part,), self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
+            parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings),
         )  # fmt: skip
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
-        """Fill the staging folder: the table, then what was measured on it."""
-        policy, engine = self.job.policy, self.engine
-        kind: Format = policy.output.format or made.source.format
-        file = stage.public / f"data.{kind}"
+        """Fill the staging folder: the tables, then what was measured on them."""
+        kind: Format = self.job.policy.output.format or made.source.format
+        files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
-                engine.write(made.table, file, kind)
+                for name, table in made.tables.items():
+                    self.engine.write(table, stage.public / files[name], kind)
             with self.step("verifying the bytes on disk"):
-                written = engine.open(file, Reading(format=kind))
+                reading_back = Reading(format=kind)
+                written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
                 verdicts = self.recount(made, written)
-            release = self.finish(made, verdicts, None)
+            places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
+            release = self.finish(made, verdicts, places)
             with self.step("reporting"):
-                self._write_words(stage, made, release, file, kind, keep_private)
+                contents = Contents(
+                    release, made.layouts, files, kind, self.examples(made, written),
+                    reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies),
+                    self.recorded_classes(made),
+                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
+                )  # fmt: skip
+                write_words(stage, contents, keep_private)
         except OSError as problem:
             raise DestinationError(
                 f"cannot write the release to {str(stage.destination)!r}: {problem.strerror or problem}"
             ) from None
-        part = replace(release.parts[0], table=stage.destination / store.PUBLIC / file.name)
-        return replace(release, parts=(part,))
+        return release
 
-    def _write_words(
-        self, stage: store.Staging, made: _Made, release: Release, file: Path, kind: Format,
-        keep_private: KeepPrivate,
-    ) -> None:  # fmt: skip
-        policy = self.job.policy
-        dictionary = data_dictionary(release, made.resolved, made.source)
-        _json(stage.public / "data-dictionary.json", dictionary)
-        promised = [
-            {"model": v.model, "parameters": v.parameters, "attribute": v.attribute} for v in release.verdicts
-        ]
-        write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
-        public = {
-            "format": 1,
-            "product": f"maskwright {__version__}",
-            "tables": [
-                {
-                    "file": file.name, "format": kind, "rows": release.grouping.published_rows,
-                    "columns": list(release.parts[0].columns), "quasi_identifiers": policy.quasi_identifiers,
-                    "sensitive": policy.sensitive,
-                }
-            ],
-            "promised": promised,
-            "unit": policy.unit is not None,
-            "seeded": release.seeded,
-            "files": _hashes(stage.public),
-        }  # fmt: skip
-        _json(stage.public / store.MANIFEST, public)
-        if keep_private == "none":
-            shutil.rmtree(stage.private)
-            return
-        private = stage.private
-        (private / "policy.yaml").write_text(policy.to_yaml(), encoding="utf-8")
-        write_report(private / "report.html", release, self.examples(made, file, kind), dictionary)
-        reference = reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies)
-        _json(private / REFERENCE, reference)
-        if policy.unit or made.needs:
-            _json(private / CLASSES, self.recorded_classes(made))
-        if keep_private == "all":
-            save_grouping(made.grouping, private)
-        record = release.as_dict() | {
-            "product": f"maskwright {__version__}",
-            "input": {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
-            "public_manifest": sha256(stage.public / store.MANIFEST),
-            "files": _hashes(private),
-        }
-        record["path"] = None
-        _json(private / store.MANIFEST, record)
-
-    def examples(self, made: _Made, file: Path, kind: Format) -> dict[str, list[dict[str, str | None]]]:
+    def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
-        after = self.engine.open(file, Reading(format=kind))
         columns = made.plan.columns
         before = [{c: row[c] for c in columns} for row in self.engine.sample(made.source, 5)]
-        return {"before": before, "after": self.engine.sample(after, 5)}
+        after = {layout.name: self.engine.sample(written[layout.name], 5) for layout in made.layouts}
+        if len(after) == 1:
+            return {"before": before, "after": next(iter(after.values()))}
+        return {"before": before} | {f"after: {name}": rows for name, rows in after.items()}
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
@@ -350,7 +317,8 @@ class _Made:
     classes: Classes  # of the grouping, with what the models need to know of them
     needs: frozenset[Need]
     plan: Plan | GroupPlan
-    table: Table
+    layouts: list[Layout]
+    tables: dict[str, Table]
 
     @property
     def resolved(self) -> Resolved:
@@ -368,6 +336,8 @@ class _Made:
         """Add to recounted classes what the models need to know of them and no table shows."""
         if not self.needs & {"population", "originals"}:
             return classes
+        if self.layouts[0].classes_by != tuple(x.attribute for x in self.grouping.labels):
+            raise PolicyError("population tables and m-confidentiality need recoding: generalise")
         group = {labels_of(self.grouping, g): g for g in range(self.grouping.classes.n)}
         order = np.array([group[labels] for labels in found.labels])
         planned, changes = self.classes, dict[str, Any]()
@@ -419,22 +389,6 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 
 
-def labels_of(grouping: Grouping, group: int) -> tuple[str | None, ...]:
-    return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
-
-
-def _compare(found: Recount, grouping: Grouping) -> None:
-    """The table on disk must hold exactly the classes that were planned, row for row."""
-    planned: dict[tuple[str | None, ...], int] = {}
-    for g in range(grouping.classes.n):
-        labels = labels_of(grouping, g)
-        planned[labels] = planned.get(labels, 0) + int(grouping.classes.rows[g])
-    written = dict(zip(found.labels, found.rows, strict=True))
-    if planned != written:
-        wrong = sum(planned.get(key) != written.get(key) for key in planned.keys() | written.keys())
-        raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
-
-
 def _context(summary: Summary, resolved: Resolved) -> Context:
     whole = summary.totals()
     return Context(
@@ -445,36 +399,9 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
     )
 
 
-def data_dictionary(release: Release, resolved: Resolved, source: Table) -> dict[str, Any]:
-    """What each published column means now. Public: holds labels that occur in the release, nothing else."""
-    grouping, policy = release.grouping, release.policy
-    names = level_names(grouping) or {}
-    published = {labels.attribute: labels for labels in grouping.labels}
-    columns = []
-    for name in release.parts[0].columns:
-        column: dict[str, Any] = {"name": name, "role": policy.columns[name].role}
-        if name in published:
-            labels = published[name]
-            texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
-            column["published_as"] = names.get(name, "labels")
-            column["recoded"] = names.get(name) != "exact"
-            column["labels"] = sorted(t for t in texts if t is not None)
-            column["missing"] = None in texts
-        columns.append(column)
-    return {"columns": columns, "rows": grouping.published_rows}
-
-
 def _seeded(seed: int) -> bytes:
     return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
 
 
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    return {p.relative_to(folder).as_posix(): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def _json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str), encoding="utf-8")

@@ -21,7 +21,7 @@ from maskwright.core.model import Context, Model, Need
 from maskwright.core.settings import build
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
-from maskwright.engines.base import Reading, Recount, SensitiveSpec
+from maskwright.engines.base import Engine, Reading, Recount, SensitiveSpec, Table
 from maskwright.errors import InputError, NotVerified, PolicyError
 from maskwright.models import MODELS
 from maskwright.store import MANIFEST, PRIVATE, PUBLIC
@@ -103,40 +103,82 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     manifest = _read_json(path / PUBLIC / MANIFEST)
     problems = [] if recount_only else _compare_files(path, manifest)
     try:
-        table = manifest["tables"][0]
-        data = path / PUBLIC / str(table["file"])
-        qi, sensitive = list(table["quasi_identifiers"]), list(table["sensitive"])
-        promised = list(manifest["promised"])
+        listed = [
+            _Listed(
+                str(t["file"]),
+                t.get("format"),
+                list(t["columns"]),
+                list(t["classes_by"]),
+                list(t["sensitive"]),
+            )
+            for t in manifest["tables"]
+        ]
         models = [
             build(MODELS, "model", p["model"], _parameters(p), "promised")  # what the release claims
-            for p in promised
+            for p in manifest["promised"]
         ]
-        expected_rows = int(table["rows"])
-        columns = list(table["columns"])
+        expected_rows = {int(t["rows"]) for t in manifest["tables"]}
+        qi, sensitive = listed[0].classes_by, [name for item in listed for name in item.sensitive]
     except (KeyError, TypeError, IndexError, ValueError):
         raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
-    if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
-        raise NotVerified(f"the table {str(table['file'])!r} that the manifest names is missing")
-    engine = open_engine()
-    try:
-        opened = engine.open(data, Reading(format=table.get("format")))
-        found = [c.name for c in opened.columns]
-        if sorted(found) != sorted(columns):
-            problems.append(f"the table's columns are {found}, the manifest says {columns}")
-        recount = engine.recount(opened, qi, sensitive)
-    finally:
-        engine.close()
+    recount = _recount(path, listed, problems)
     notes: list[str] = []
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
     if manifest.get("unit") or needs:
         recount, recorded, more = _recorded(path, bool(manifest.get("unit")), recount, notes)
         problems += more
-    if sum(recount.rows) != expected_rows:
-        problems.append(f"the table has {sum(recount.rows)} rows, the manifest says {expected_rows}")
+    if {sum(recount.rows)} != expected_rows:
+        problems.append(f"the table has {sum(recount.rows)} rows, the manifest says {sorted(expected_rows)}")
     specs, context = _reference(path, sensitive, recount, notes)
     verdicts = measure(replace(classes_from(recount, qi, specs), **recorded), models, context)
     return Verification(path, verdicts, tuple(problems), sum(recount.rows), len(recount.rows), tuple(notes))
+
+
+def recount_tables(engine: Engine, tables: Sequence[tuple[Table, Sequence[str], Sequence[str]]]) -> Recount:
+    """The classes of tables together: each is counted by some columns, with its sensitive ones.
+
+    Refuses tables that do not have the same classes with the same numbers of rows.
+    """
+    found, *others = [engine.recount(table, by, sensitive) for table, by, sensitive in tables]
+    place = {labels: i for i, labels in enumerate(found.labels)}
+    rows = dict(zip(found.labels, found.rows, strict=True))
+    for other in others:
+        if dict(zip(other.labels, other.rows, strict=True)) != rows:
+            raise NotVerified("the tables of the release do not have the same groups")
+        for name, entries in other.values.items():
+            found.values[name] = [(place[other.labels[c]], value, n) for c, value, n in entries]
+    return found
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A table as the manifest describes it."""
+
+    file: str
+    format: Any
+    columns: list[str]
+    classes_by: list[str]
+    sensitive: list[str]
+
+
+def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
+    """Count the classes of the tables as they are on disk; what they are grouped by is in the manifest."""
+    engine = open_engine()
+    try:
+        tables = []
+        for item in listed:
+            data = path / PUBLIC / item.file
+            if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
+                raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
+            table = engine.open(data, Reading(format=item.format))
+            there = [c.name for c in table.columns]
+            if sorted(there) != sorted(item.columns):
+                problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")
+            tables.append((table, item.classes_by, item.sensitive))
+        return recount_tables(engine, tables)
+    finally:
+        engine.close()
 
 
 def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:

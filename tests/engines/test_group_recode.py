@@ -253,6 +253,13 @@ def test_the_two_orders_are_independent(engine: Engine) -> None:
         assert abs(hits - n / 6) < 5 * np.sqrt(n * 5 / 36)  # the same line in both tables tells nothing
     codes = np.unique(values, return_inverse=True)[1]
     assert abs(np.corrcoef(codes, np.arange(n))[0, 1]) < limit
+    assert abs(np.corrcoef(codes, first)[0, 1]) < limit
+    plan = bucketize.plan(made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]])
+    quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
+    pairs = {row[:2]: row[2:] for row in made.rows}
+    lines = zip(quasi, sensitive, strict=True)
+    hits = sum(pairs[q["a"], q["b"]] == (v["s"], v["t"]) for q, v in lines)
+    assert abs(hits - n / 6) < 5 * np.sqrt(n * 5 / 36)
 
 
 @pytest.mark.parametrize("passes", [True, False])

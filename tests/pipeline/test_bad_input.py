@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import HEADER, POLICY, leftovers, patients, write_csv
 
 from maskwright import cli
+from patients import HEADER, POLICY, leftovers, patients, write_csv
 
 
 class Case:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Command, leftovers
 
 from maskwright.core.policy import Policy
+from patients import Command, leftovers
 
 
 def cpu(code: str) -> float:

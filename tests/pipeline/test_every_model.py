@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-from conftest import write_csv
 from maskwright.models import MODELS
 from maskwright.verify import verify
+from patients import write_csv
 
 COLUMNS = ["age", "zip", "score", "disease"]
 ROWS = [

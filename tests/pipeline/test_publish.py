@@ -14,13 +14,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from conftest import HEADER, POLICY, leftovers, patients, write_csv
 
 import maskwright as mw
 from maskwright.core.events import Event
 from maskwright.core.persist import load_grouping
 from maskwright.errors import Cancelled, InputError, NotVerified, PolicyNotMet
 from maskwright.verify import verify
+from patients import HEADER, POLICY, leftovers, patients, write_csv
 
 
 def smallest(rows: list[tuple[Any, ...]]) -> int:

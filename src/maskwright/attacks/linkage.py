@@ -13,6 +13,7 @@ import numpy as np
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
+from maskwright.core.grouping import exact_view
 
 
 class Linkage(Attack):
@@ -21,7 +22,7 @@ class Linkage(Attack):
     name = "linkage"
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
-        grouping = target.grouping
+        grouping = exact_view(target.grouping) if target.exact else target.grouping
         before = grouping.summary.tuple_classes().sizes
         after = grouping.classes.sizes
         smallest = int(np.argmin(after))

@@ -33,6 +33,7 @@ class Target:
         method: how the groups were made, with its settings; None for a table of unknown origin.
         context: reference distributions and the like, as the models had them.
         census: the population table, where there is one.
+        exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
     """
 
     grouping: Grouping
@@ -40,6 +41,7 @@ class Target:
     method: Method | None = None
     context: Context = field(default_factory=Context)
     census: Summary | None = None
+    exact: bool = False
 
 
 class Attack(Registered):

@@ -13,7 +13,11 @@ from maskwright.core.verdict import plain
 
 @dataclass(frozen=True)
 class Belief:
-    """One belief about one kind of individual; `whom` and `why` are words for people."""
+    """One belief about one kind of individual; `whom` and `why` are words for people.
+
+    `interval` holds the ends between which the belief lies: of stated coverage when it was sampled, certain when
+    it was computed in floating point or only bounded. Decisions use its upper end.
+    """
 
     before: Fraction
     after: Fraction
@@ -21,18 +25,30 @@ class Belief:
     why: str
     interval: tuple[float, float] | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "before": plain(self.before),
+            "after": plain(self.after),
+            "whom": self.whom,
+            "why": self.why,
+            "interval": self.interval,
+        }
+
 
 @dataclass(frozen=True)
 class Beliefs:
     """The result of an attack.
 
-    kind: "exact", "sampled" (independent draws, `worst.interval` has stated coverage) or "estimated".
-    measures: further figures by name (risk averages, shares of rows above a bound, distributions).
+    kind: "exact"; "sampled" (independent draws, `worst.interval` has stated coverage); "estimated" (the number
+        rests on an assumption that `worst.why` names); "bounded" (nobody can believe more than `worst.after`).
+    measures: further figures by name (risk averages, shares of rows above a bound, distributions). Attacks on
+        sensitive values count in `dropped_people` and `values_not_flagged` what their worst belief leaves out.
     """
 
     attack: str
     adversary: str
-    kind: Literal["exact", "sampled", "estimated"]
+    kind: Literal["exact", "sampled", "estimated", "bounded"]
     worst: Belief
     measures: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,14 +63,19 @@ class Beliefs:
             "attack": self.attack,
             "adversary": self.adversary,
             "kind": self.kind,
-            "worst": {
-                "before": plain(self.worst.before),
-                "after": plain(self.worst.after),
-                "whom": self.worst.whom,
-                "why": self.worst.why,
-                "interval": self.worst.interval,
-            },
-            "measures": {
-                k: plain(v) if isinstance(v, (int, float, Fraction)) else v for k, v in self.measures.items()
-            },
+            "worst": self.worst.as_dict(),
+            "measures": _jsonable(self.measures),
         }
+
+
+def _jsonable(value: Any) -> Any:
+    """Measures as JSON can hold them; fractions become text."""
+    if isinstance(value, Belief):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+        return value
+    return plain(value)

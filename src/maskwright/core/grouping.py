@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
+from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.hierarchy import TOP
 from maskwright.core.summary import Summary
 
 
@@ -51,6 +53,21 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
+class Changes:
+    """Sensitive values that a method published wrongly on purpose (MASK).
+
+    `rows[i]` of the rows of cell `cells[i]` that went to group `groups[i]` are published with code `codes[i]` of
+    `attribute`; which of them is random. Entries are unique per (cell, group, code) and sorted so.
+    """
+
+    attribute: str
+    cells: Ints
+    groups: Ints
+    codes: NDArray[np.int32]
+    rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class Grouping:
     """The result of a method.
 
@@ -62,6 +79,8 @@ class Grouping:
         levels: the lattice node, for full-domain recoding.
         starred: the group that holds the suppressed rows when they are published as `*`, else None.
         search: what the method did, for the report (nodes, checks, alternatives, proof of optimality).
+        published: sensitive counts by group where the method distorts them, in place of the true ones in `classes`.
+        changes: which rows were distorted, where any were.
     """
 
     summary: Summary
@@ -71,6 +90,15 @@ class Grouping:
     levels: tuple[int, ...] | None = None
     starred: int | None = None
     search: dict[str, Any] = field(default_factory=dict)
+    published: Mapping[str, ValueCounts] | None = None
+    changes: Changes | None = None
+
+    @property
+    def published_classes(self) -> Classes:
+        """The classes that a reader of the release sees: those of `classes`, unless values were distorted."""
+        if not self.published:
+            return self.classes
+        return replace(self.classes, sensitive={**self.classes.sensitive, **self.published})
 
     @cached_property
     def suppressed_rows(self) -> int:
@@ -85,3 +113,36 @@ class Grouping:
     @property
     def published_rows(self) -> int:
         return int(self.classes.rows.sum())
+
+
+def exact_view(grouping: Grouping) -> Grouping:
+    """What quasi-identifiers show when they are published as they are: every tuple is a class of its own.
+
+    Rows that were dropped stay dropped, and starred ones starred; sensitive values are not part of this view.
+    """
+    summary, allocation = grouping.summary, grouping.allocation
+    starred = (
+        allocation.groups == grouping.starred if grouping.starred is not None else np.zeros(0, dtype=bool)
+    )
+    shown = (allocation.groups >= 0) & ~starred if len(starred) else allocation.groups >= 0
+    rows = np.bincount(allocation.tuples[shown], weights=allocation.rows[shown], minlength=summary.n_tuples)
+    tuples = np.flatnonzero(rows)
+    n = len(tuples) + bool(starred.any())
+    number = np.full(summary.n_tuples, -1, dtype=np.int64)
+    number[tuples] = np.arange(len(tuples))
+    groups = np.where(allocation.groups < 0, -1, number[allocation.tuples])
+    if starred.any():
+        groups[starred] = n - 1
+    sizes = np.zeros(n, dtype=np.int64)
+    np.add.at(sizes, groups[groups >= 0], allocation.rows[groups >= 0])
+    labels = []
+    for hierarchy, codes in zip(summary.attributes, summary.codes, strict=True):
+        level = hierarchy.levels[0]
+        of_group = np.full(n, len(level.labels), dtype=np.int32)
+        of_group[: len(tuples)] = level.blocks[codes[tuples]]
+        coverage = np.append(level.leaves, hierarchy.base)
+        labels.append(Labels(hierarchy.attribute, (*level.labels, TOP), coverage, of_group))
+    return Grouping(
+        summary, Allocation(allocation.tuples, groups, allocation.rows), tuple(labels), Classes(sizes, sizes),
+        tuple(0 for _ in labels), n - 1 if starred.any() else None, grouping.search,
+    )  # fmt: skip

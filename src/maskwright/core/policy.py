@@ -124,6 +124,42 @@ Requirement = Annotated[Named, BeforeValidator(_requirement), WithJsonSchema({"t
 MethodChoice = Annotated[Named, BeforeValidator(_method), WithJsonSchema({"type": "object"})]
 
 
+class Recoding(Settings):
+    """How groups become tables.
+
+    generalise: one table, the quasi-identifiers carry the labels of their group. bucketize: a table of
+    quasi-identifiers and one of sensitive values that share a group number. permute: one table in which sensitive
+    values are shuffled inside the groups.
+    """
+
+    name: Literal["generalise", "bucketize", "permute"] = "generalise"
+    together: tuple[tuple[str, ...], ...] = Field(
+        (), description="sensitive columns that are shuffled jointly; all others each on its own"
+    )
+    quasi_identifiers: Literal["exact", "generalised"] = Field(
+        "exact",
+        description="of bucketize and permute: exact values single everybody out, whatever the groups are",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Recoding:
+        if self.name == "generalise" and self.model_fields_set - {"name"}:
+            raise ValueError(
+                "`together` and `quasi_identifiers` belong to bucketize and permute; remove them"
+            )
+        return self
+
+    @property
+    def exact(self) -> bool:
+        """Are quasi-identifiers published as they are?"""
+        return self.name != "generalise" and self.quasi_identifiers == "exact"
+
+
 class Policy(Settings):
     """A role for each column, hierarchies, requirements, method and limits."""
 
@@ -140,7 +176,7 @@ class Policy(Settings):
     columns: dict[str, Column] = Field(description="a column that is not named here is dropped")
     require: tuple[Requirement, ...] = Field(min_length=1)
     method: MethodChoice = Named(name="optimal-lattice")
-    recoding: Literal["generalise"] = "generalise"
+    recoding: Recoding = Recoding()
     preset: str | None = Field(None, description="the preset this policy was made from, for the record")
 
     _folder: Path = PrivateAttr(default=Path())
@@ -214,7 +250,8 @@ class Policy(Settings):
         }
         values["require"] = [_plain(r.as_policy("model")) for r in self.require]
         values["method"] = _plain(self.method.as_policy("name"))
-        values["recoding"] = self.recoding
+        recoding = self.recoding.model_dump(mode="json", exclude_defaults=True) | {"name": self.recoding.name}
+        values["recoding"] = recoding if len(recoding) > 1 else self.recoding.name
         return values
 
     def to_yaml(self) -> str:

@@ -253,13 +253,20 @@ def dictionary(
 def values_of(
     source: exp.Expression, raw: exp.Expression, info: ColumnInfo, parameters: Mapping[str, Any], codes: str
 ) -> exp.Select:
-    """For each code `k` of a column the value `t` in its own type; `codes` is a table (v, k)."""
+    """For each code `k` of a column the value `t` in its own type; `codes` is a table (v, k).
+
+    A value that does not occur in the source (distorted columns may publish one) is made from its text.
+    """
     distinct = select([alias(raw, "raw")], source, distinct=True).subquery("a", copy=False)
     value = cleaned(column("raw", "a"), info, parameters)
     found = select([alias(value.copy(), "t"), alias(text_of(value, info), "v")], distinct)
-    join = exp.Join(this=relation(codes), on=equal(column("v", codes), column("v", "x")))
-    items = [column("k", codes), alias(exp.AnyValue(this=column("t", "x")), "t")]
-    return select(items, found.subquery("x", copy=False), joins=[join], group=[column("k", codes)])
+    one: exp.Expression = column("t", "x")
+    if info.kind != "other":
+        made = exp.TryCast(this=column("v", codes), to=exp.DataType.build(info.type))
+        one = exp.Coalesce(this=one, expressions=[made])
+    join = left_join(found.subquery("x", copy=False), equal(column("v", "x"), column("v", codes)))
+    items = [column("k", codes), alias(exp.AnyValue(this=one), "t")]
+    return select(items, relation(codes), joins=[join], group=[column("k", codes)])
 
 
 def packed(codes: Sequence[exp.Expression], packing: Packing) -> list[exp.Expression]:

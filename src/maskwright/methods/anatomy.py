@@ -93,8 +93,8 @@ class Anatomy(Method):
             worst = int((counts.max(axis=1) / blocks.sizes).argmax())
             most, size = int(counts[worst].max()), int(blocks.sizes[worst])
             where = "the table" if blocks.n_groups == 1 else f"block {worst + 1} of {blocks.n_groups}"
-            remedy = f"l: {size // most} would do" if size // most > 1 else "no l above 1 would do"
-            larger = "" if blocks.n_groups == 1 else ", or larger blocks"
+            remedy = f"l: {size // most} would do" if size // most > 1 else "that is too often for any l above 1"
+            larger = "" if blocks.n_groups == 1 else "; larger blocks may do"
             raise PolicyNotMet(
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"

@@ -32,7 +32,7 @@ class Requirement:
         self.rows, self.context, self.progress = rows, task.context, task.progress
         self.models = list(task.search)
         for model in self.models:
-            if not model.is_local():
+            if not model.is_local() or model.needs():
                 raise PolicyError(
                     f"method {method} decides group by group, which {model.name} does not allow; write "
                     f"use: gate for {model.name}, so that it is asked of the whole release"

@@ -8,6 +8,28 @@ from typing import Any
 
 from maskwright.report.html import page, table, tag
 
+ESTIMATE = (
+    "To count the people with certain quasi-identifiers and certain sensitive values, add up over the groups: (rows of "
+    "the group with these quasi-identifiers) × (share of these sensitive values in the group). This is the mean of the "
+    "true count over everything that the release leaves open."
+)
+HOW = {
+    "generalise": (
+        "Each row is one record of the original table. Values of recoded columns are labels that stand for sets of "
+        "original values: count and group by them as they are, and do not read exact values into them.",
+    ),
+    "bucketize": (
+        "There are two tables. Rows with the same group number belong together, but which sensitive row belongs to "
+        "which row of quasi-identifiers inside a group is not published, and cannot be found out from row order.",
+        ESTIMATE,
+    ),
+    "permute": (
+        "Inside each group the sensitive values were shuffled over the rows: a row does not show the sensitive value "
+        "of the person it describes, only one of the values that occur in the group.",
+        ESTIMATE,
+    ),
+}
+
 
 def write_data_card(
     path: Path, dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool
@@ -17,7 +39,11 @@ def write_data_card(
 
 
 def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool) -> str:
-    rows = [(c["name"], c["role"], _meaning(c), _labels(c)) for c in dictionary["columns"]]
+    several = len({c["table"] for c in dictionary["columns"]}) > 1
+    rows = [
+        ((f"{c['table']}: " if several else "") + c["name"], c["role"], _meaning(c), _labels(c))
+        for c in dictionary["columns"]
+    ]
     warning = (
         [tag("p", "This release was made with a fixed seed, for a test or an experiment.")] if seeded else []
     )
@@ -35,16 +61,14 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         tag("h2", "What was promised"),
         tag("ul", *(tag("li", promise(p)) for p in promised)),
         tag("h2", "How to compute with it"),
-        tag(
-            "p",
-            "Each row is one record of the original table. Values of recoded columns are labels that stand for "
-            "sets of original values: count and group by them as they are, and do not read exact values into them. "
-            "Records that would have been too rare may be absent, so totals can be slightly lower than the original's.",
-        ),
+        *(tag("p", text) for text in HOW[dictionary["recoding"]]),
+        tag("p", "Records that would have been too rare may be absent, so totals can be slightly lower."),
     )
 
 
 def _meaning(column: Mapping[str, Any]) -> str:
+    if column["role"] == "group":
+        return "the number of the group, the same in every table"
     if column["role"] != "quasi-identifier":
         return "as collected"
     if not column["recoded"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.core.exact import show
+from maskwright.core.grouping import exact_view
 from maskwright.core.release import Release
 from maskwright.metrics import METRICS
 from maskwright.metrics.loss import attribute_losses
@@ -112,7 +113,8 @@ def _short(ratio: object) -> str:
 
 
 def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
-    losses = attribute_losses(release.grouping)
+    exact = release.policy.recoding.exact
+    losses = attribute_losses(exact_view(release.grouping) if exact else release.grouping)
     rows = [
         (c["name"], c["published_as"], len(c["labels"]), f"{float(losses[c['name']]):.1%}")
         for c in dictionary["columns"]
@@ -133,10 +135,11 @@ def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
 
 def _examples(examples: Examples) -> Markup:
     parts: list[object] = [tag("h2", "Example rows")]
-    for name in ("before", "after"):
-        rows = examples.get(name, [])
+    for name, rows in examples.items():
         if rows:
-            parts.append(tag("p", "Before (not the same people):" if name == "before" else "After:"))
+            parts.append(
+                tag("p", "Before (not the same people):" if name == "before" else f"{name.capitalize()}:")
+            )
             parts.append(table(tuple(rows[0]), [tuple(row.values()) for row in rows]))
     return join(parts)
 

@@ -1,0 +1,115 @@
+"""Background knowledge: the most that anybody can believe who knows k facts besides the release [Martin et al. 2007].
+
+A fact is an implication between the values of people: "if Hannah has flu, then Charlie has flu". "Ed has not mumps" is
+one, too. Which facts somebody knows cannot be foreseen; how *many* can be limited. So the attack looks for the k facts
+that reveal most, exactly, and says which they are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from maskwright.attacks.secrets import (
+    NOTHING,
+    Secrets,
+    beside,
+    in_words,
+    people_in_words,
+    secrets_of,
+    threshold_of,
+)
+from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.core.classes import Classes
+from maskwright.core.disclosure import Disclosure, Witness
+from maskwright.core.grouping import Grouping
+from maskwright.core.segments import class_sums
+from maskwright.kernels.max_disclosure import max_disclosure, measure
+
+
+class BackgroundKnowledge(Attack):
+    """The largest belief that k facts about other people's values can bring about, with the worst facts in words.
+
+    Attributes:
+        most: how far the curve goes, in facts; further when the adversary knows more.
+    """
+
+    name: ClassVar[str] = "background-knowledge"
+
+    most: int = Field(default=5, ge=0, le=100)
+
+    def applies(self, target: Target) -> bool:
+        classes = target.grouping.classes
+        return any(one_value_each(classes, name) for name in classes.sensitive)
+
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        secrets = secrets_of(target)
+        k = adversary.facts or 1
+        attacked = [s for s in secrets if not s.several]
+        found = {s.attribute: self._column(target, s, k, len(secrets) == 1) for s in attacked}
+        worst = max((m["worst"] for m in found.values()), key=lambda b: (b.after, -b.before))
+        return Beliefs(
+            self.name, adversary.name, "exact", worst,
+            {
+                "facts": k,
+                "attributes": found,
+                "not_attacked": [s.attribute for s in secrets if s.several],
+                **beside(target, secrets),
+            },
+        )  # fmt: skip
+
+    def _column(self, target: Target, secrets: Secrets, k: int, only: bool) -> dict[str, Any]:
+        """The curve of one sensitive column, and the worst case for k facts."""
+        grouping = target.grouping
+        counts = grouping.classes.sensitive[secrets.attribute]
+        threshold = threshold_of(target.models, secrets.attribute, only)
+        disclosure = max_disclosure(counts, max(self.most, k))
+        _, _, reached = measure(counts, k, threshold)
+        vulnerable, published = int(secrets.sizes[reached].sum()), int(secrets.sizes.sum())
+        curve, witness = disclosure.implications, disclosure.witness(k)
+        flagged = {value for members in secrets.sets for value in members}
+        return {
+            "worst": worst_case(grouping, secrets.attribute, disclosure, k),
+            "implications": list(curve),
+            "negations": list(disclosure.negations),
+            "certain_from": next((n for n, belief in enumerate(curve) if belief == 1), None),
+            "threshold": threshold,
+            "vulnerable_people": vulnerable,
+            "vulnerable_share": Fraction(vulnerable, published) if published else Fraction(0),
+            "classes": {} if witness is None else {b + 1: in_words(grouping, b) for b in witness.buckets},
+            "flagged": witness is not None and witness.target.value in flagged,
+            "values_not_flagged": secrets.values_not_flagged,
+        }
+
+
+def one_value_each(classes: Classes, attribute: str) -> bool:
+    """Has everybody one value of this column, or a missing one? Facts about sets of values are another matter."""
+    counts = classes.sensitive[attribute]
+    return bool((class_sums(counts.counts, counts.start) == classes.sizes).all())
+
+
+def worst_case(grouping: Grouping, attribute: str, disclosure: Disclosure, k: int) -> Belief:
+    """The largest belief with k facts; before them, the largest with none."""
+    witness = disclosure.witness(k)
+    if witness is None:
+        return NOTHING
+    bucket = witness.target.bucket
+    facts = f"who knows {k} fact{'' if k == 1 else 's'}"
+    return Belief(
+        before=disclosure.implications[0],
+        after=disclosure.implications[k],
+        whom=f"{people_in_words(grouping, bucket)} (class {bucket + 1}) and somebody {facts}",
+        why=f"{attribute}: {witness.in_words(names(witness))}",
+    )
+
+
+def names(witness: Witness) -> dict[tuple[int, int], str]:
+    """People as "a person of class 3"; further ones of the same class are told apart by numbers."""
+    result = {}
+    for atom in (witness.target, *witness.antecedents):
+        who = "a person" if atom.person == 0 else f"person no. {atom.person + 1}"
+        result[atom.bucket, atom.person] = f"{who} of class {atom.bucket + 1}"
+    return result

@@ -1,0 +1,134 @@
+"""The words of a release folder: manifests, data dictionary, data card, report, and what later attacks need."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from maskwright import store
+from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.persist import save_grouping
+from maskwright.core.policy import Policy
+from maskwright.core.release import Release, level_names
+from maskwright.engines.base import Format
+from maskwright.report import write_data_card, write_report
+from maskwright.report.report import Examples
+from maskwright.tables import Layout
+from maskwright.verify import CLASSES, REFERENCE, sha256
+from maskwright.version import __version__
+
+KeepPrivate = Literal["all", "report", "none"]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a folder is filled with, besides the tables.
+
+    `reference` and `classes` are what `verify` needs to know of the input; `source` names and fingerprints it.
+    """
+
+    release: Release
+    layouts: Sequence[Layout]
+    files: Mapping[str, str]  # table → file name
+    format: Format
+    examples: Examples
+    reference: Mapping[str, Any]
+    classes: Mapping[str, Any] | None
+    source: Mapping[str, Any]
+
+
+def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
+    """Everything in public/ and private/ but the tables themselves."""
+    release = contents.release
+    promised = [
+        {"model": v.model, "parameters": v.parameters, "attribute": v.attribute} for v in release.verdicts
+    ]
+    dictionary = data_dictionary(release.grouping, release.policy, contents.layouts)
+    write_json(stage.public / "data-dictionary.json", dictionary)
+    write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
+    write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, contents, promised))
+    if keep_private == "none":
+        shutil.rmtree(stage.private)
+        return
+    private = stage.private
+    (private / "policy.yaml").write_text(release.policy.to_yaml(), encoding="utf-8")
+    write_report(private / "report.html", release, contents.examples, dictionary)
+    write_json(private / REFERENCE, contents.reference)
+    if contents.classes is not None:
+        write_json(private / CLASSES, contents.classes)
+    if keep_private == "all":
+        save_grouping(release.grouping, private)
+    record = release.as_dict() | {
+        "product": f"maskwright {__version__}",
+        "path": None,
+        "input": contents.source,
+        "public_manifest": sha256(stage.public / store.MANIFEST),
+        "files": hashes(private),
+    }
+    write_json(private / store.MANIFEST, record)
+
+
+def _public_manifest(
+    folder: Path, contents: Contents, promised: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    release = contents.release
+    tables = [
+        {
+            "file": contents.files[layout.name],
+            "format": contents.format,
+            "rows": release.grouping.published_rows,
+            "columns": list(layout.columns),
+            "classes_by": list(layout.classes_by),
+            "sensitive": list(layout.sensitive),
+        }
+        for layout in contents.layouts
+    ]
+    return {
+        "format": 1,
+        "product": f"maskwright {__version__}",
+        "recoding": release.policy.recoding.name,
+        "tables": tables,
+        "promised": promised,
+        "unit": release.policy.unit is not None,
+        "seeded": release.seeded,
+        "files": hashes(folder),
+    }
+
+
+def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout]) -> dict[str, Any]:
+    """What each published column means now. Public: holds labels that occur in the release, nothing else."""
+    shown = exact_view(grouping) if policy.recoding.exact else grouping
+    names = level_names(shown) or {}
+    published = {labels.attribute: labels for labels in shown.labels}
+    columns = []
+    for layout in layouts:
+        for name in layout.columns:
+            column: dict[str, Any] = {"name": name, "table": layout.name}
+            if name not in policy.columns:
+                column |= {"role": "group", "recoded": False}
+                columns.append(column)
+                continue
+            column["role"] = policy.columns[name].role
+            if name in published:
+                labels = published[name]
+                texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
+                column["published_as"] = names.get(name, "the label of its group")
+                column["recoded"] = names.get(name) != "exact"
+                column["labels"] = sorted(t for t in texts if t is not None)
+                column["missing"] = None in texts
+            columns.append(column)
+    return {"columns": columns, "rows": grouping.published_rows, "recoding": policy.recoding.name}
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str), encoding="utf-8")

@@ -1,0 +1,200 @@
+"""MASK: k-anonymise on the quasi-identifiers, then disguise the classes that are not diverse [Wong et al. 2007].
+
+Every class with too many people of a sensitive set is published with the share of a class that passes: some of
+its sensitive values are replaced. The guarantee covers only an adversary who does not know MASK; for who does,
+a class that shows a high share may be a disguised one, and belief exceeds 1/l (docs, erratum W-5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.exact import Exact
+from maskwright.core.grouping import Changes, Grouping
+from maskwright.core.method import Method, Task
+from maskwright.core.rules import ShareAtMost
+from maskwright.core.sensitive import Chosen, Positive
+from maskwright.core.worlds.mask import MaskPlan, mask_plan
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.methods.anatomize import sensitive_attribute
+from maskwright.methods.mondrian import Mondrian
+from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.methods.requirement import refuse_unless_met
+
+NOTE = (
+    "sensitive values were changed; the bound 1/l holds only for an adversary who does not know MASK, for others "
+    "beliefs are measured"
+)
+
+
+class Mask(Method):
+    """Makes classes k-anonymous on quasi-identifiers alone, then disguises those that are not diverse.
+
+    Attributes:
+        l: at most one person in l may be believed to hold the set (default: by a simple-l-diversity model).
+        values: the sensitive set (default: by that model).
+        attribute: the sensitive column, where there are several.
+        base: the method that makes the classes: optimal-lattice, or mondrian (relaxed cuts).
+        suppression: the share of rows that optimal-lattice may suppress, by class size.
+    """
+
+    name: ClassVar[str] = "mask"
+
+    l: Positive | None = None  # noqa: E741 - the literature's name
+    values: Chosen | None = None
+    attribute: str | None = None
+    base: Literal["optimal-lattice", "mondrian"] = "optimal-lattice"
+    suppression: Exact = Field(default=0, validate_default=True)
+
+    def group(self, task: Task) -> Grouping:
+        if task.summary.joint is None:
+            raise PolicyError("method mask does not support several rows per person; remove `unit` from the policy")
+        attribute = sensitive_attribute(task, self.attribute, self.name)
+        ell, codes = self._target(task, attribute)
+        base = self._base(task)
+        grouping = _Disguise(base, attribute, codes, ell, task.rng).run()
+        refuse_unless_met(task, grouping.published_classes, "after disguising")
+        return grouping
+
+    def _target(self, task: Task, attribute: str) -> tuple[Fraction, NDArray[np.bool_]]:
+        """l, and which codes are sensitive."""
+        domain = task.summary.sensitive[attribute].values
+        ell, sensitive = self.l, None
+        if self.values is not None:
+            unknown = [v for v in self.values if v not in domain]
+            if unknown:
+                raise PolicyError(f"method mask: the value {unknown[0]!r} does not occur in {attribute!r}")
+            sensitive = [domain.index(v) + 1 for v in self.values]
+        rules = [
+            r for m in task.search for r in m.kernel(task.context) or ()
+            if isinstance(r, ShareAtMost) and r.attribute == attribute
+        ]  # fmt: skip
+        if ell is None or sensitive is None:
+            if len(rules) != 1 or rules[0].sets is None or len(rules[0].sets) != 1:
+                raise PolicyError(
+                    "method mask: say what to disguise: give `l` and `values`, or one simple-l-diversity with one "
+                    "set of values"
+                )
+            ell, sensitive = ell or 1 / rules[0].share, sensitive or list(rules[0].sets[0])
+        inside = np.zeros(len(domain) + 1, dtype=bool)
+        inside[sensitive] = True
+        return ell, inside
+
+    def _base(self, task: Task) -> Grouping:
+        """Classes made by looking at quasi-identifiers only."""
+        sizes = [m for m in task.search if m.about == "quasi-identifiers"]
+        if not sizes:
+            raise PolicyError("method mask: say how large classes must be: require k-anonymity")
+        only = replace(task, search=sizes)
+        if self.base == "mondrian":
+            return Mondrian(cut="relaxed").group(only)
+        return OptimalLattice(suppression=self.suppression).group(only)
+
+
+@dataclass(frozen=True, eq=False)
+class _Disguise:
+    """Steps 2 to 4 of MASK on the classes of a base method."""
+
+    base: Grouping
+    attribute: str
+    sensitive: NDArray[np.bool_]  # by code
+    ell: Fraction
+    rng: np.random.Generator
+
+    def run(self) -> Grouping:
+        counts = self.base.classes.sensitive[self.attribute]
+        held = self._held(counts)
+        plan = mask_plan(self.base.classes.sizes.tolist(), held.tolist(), self.ell)
+        if plan.violating and not plan.models:
+            raise PolicyNotMet(
+                f"mask: {len(plan.violating)} classes have too many of the sensitive values and none has few enough "
+                "to serve as a model for them; a larger k may do"
+            )
+        changes = self._changes(plan, held)
+        published = {self.attribute: self._published(counts, changes)}
+        return replace(
+            self.base, published=published, changes=changes,
+            search={**self.base.search, "base": self.base.search, **self._words(plan, changes), "note": NOTE},
+        )  # fmt: skip
+
+    def _words(self, plan: MaskPlan, changes: Changes) -> dict[str, Any]:
+        return {
+            "disguised_classes": len(plan.violating),
+            "model_classes": len(plan.models),
+            "model_classes_wanted": plan.wanted,
+            "changed_rows": int(changes.rows.sum()),
+        }
+
+    def _held(self, counts: ValueCounts) -> Ints:
+        """The people of each class who hold a value of the set."""
+        held = np.zeros(counts.n_classes, dtype=np.int64)
+        np.add.at(held, counts.owner, np.where(self.sensitive[counts.codes], counts.counts, 0))
+        return held
+
+    def _changes(self, plan: MaskPlan, held: Ints) -> Changes:
+        """For each violating class draw a share, keep so many sensitive rows at random, replace the others."""
+        cells, groups, codes = _rows_of(self.base, self.attribute)
+        order = np.argsort(groups, kind="stable")
+        start = np.searchsorted(groups[order], np.arange(self.base.classes.n + 1))
+        table = codes[(groups >= 0) & ~self.sensitive[codes]]
+        drawn: list[tuple[int, int, int]] = []
+        for g in plan.violating:
+            share = plan.shares[int(self.rng.integers(len(plan.shares)))]
+            keep = int(share * int(self.base.classes.sizes[g]))
+            inside = order[start[g] : start[g + 1]]
+            positive = inside[self.sensitive[codes[inside]]]
+            replaced = self.rng.permutation(positive)[: int(held[g]) - keep]
+            harmless = codes[inside][~self.sensitive[codes[inside]]]
+            pool = harmless if len(harmless) else table
+            if not len(pool):
+                raise PolicyNotMet("mask: every row holds a sensitive value; there is nothing to replace one by")
+            new = pool[self.rng.integers(0, len(pool), len(replaced))]
+            drawn += zip(cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
+        return _collected(self.attribute, drawn)
+
+    def _published(self, counts: ValueCounts, changes: Changes) -> ValueCounts:
+        """The counts after the changes."""
+        assert self.base.summary.joint is not None  # noqa: S101 - for the type checker
+        index = list(self.base.summary.sensitive).index(self.attribute)
+        old = self.base.summary.joint.values[index][changes.cells].astype(np.int64)
+        after = ValueCounts.collect(
+            counts.values,
+            counts.n_classes,
+            np.concatenate([counts.owner, changes.groups, changes.groups]),
+            np.concatenate([counts.codes.astype(np.int64), old, changes.codes.astype(np.int64)]),
+            np.concatenate([counts.counts, -changes.rows, changes.rows]),
+        )
+        there = after.counts > 0  # a value of which every row was replaced is gone
+        owner, codes = after.owner[there], after.codes[there].astype(np.int64)
+        return ValueCounts.collect(
+            counts.values, counts.n_classes, owner, codes, after.counts[there], counts.ordered
+        )
+
+
+def _rows_of(grouping: Grouping, attribute: str) -> tuple[Ints, Ints, NDArray[np.int32]]:
+    """Cell, group and sensitive code of every row."""
+    joint, allocation = grouping.summary.joint, grouping.allocation
+    assert joint is not None  # noqa: S101 - for the type checker
+    if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
+        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
+        group_of[allocation.tuples] = allocation.groups
+        cells, groups, rows = np.arange(len(joint.rows), dtype=np.int64), group_of[joint.tuples], joint.rows
+    else:
+        cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
+    index = list(grouping.summary.sensitive).index(attribute)
+    every = np.repeat(cells, rows)
+    return every, np.repeat(groups, rows), joint.values[index][every]
+
+
+def _collected(attribute: str, drawn: Sequence[tuple[int, int, int]]) -> Changes:
+    table = np.array(drawn, dtype=np.int64).reshape(-1, 3)
+    unique, rows = np.unique(table, axis=0, return_counts=True)
+    return Changes(attribute, unique[:, 0], unique[:, 1], unique[:, 2].astype(np.int32), rows.astype(np.int64))

@@ -1,0 +1,141 @@
+"""The published tables: made from a grouping, counted as they are, and compared with what was planned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maskwright.core.classes import ValueCounts
+from maskwright.core.grouping import Grouping
+from maskwright.core.plan import GroupPlan, Plan
+from maskwright.core.policy import Policy
+from maskwright.engines.base import Engine, Recount, Table
+from maskwright.errors import NotVerified, PolicyError
+from maskwright.recode import bucketize, generalise, permute
+from maskwright.recode.entries import group_column
+from maskwright.verify import recount_tables
+
+Labels = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One published table: its columns, those that tell classes apart, and its sensitive ones."""
+
+    name: str
+    columns: tuple[str, ...]
+    classes_by: tuple[str, ...]
+    sensitive: tuple[str, ...]
+
+
+def plan_tables(
+    grouping: Grouping,
+    policy: Policy,
+    columns: Sequence[str],
+    drop_missing: Sequence[str],
+    key: str,
+    rng: np.random.Generator,
+) -> tuple[Plan | GroupPlan, list[Layout]]:
+    """What the engine must do, and what the tables will look like."""
+    recoding, sensitive = policy.recoding, tuple(policy.sensitive)
+    if recoding.name == "generalise":
+        plan = generalise.plan(grouping, columns, drop_missing, key, rng)
+        return plan, [Layout("data", tuple(columns), tuple(policy.quasi_identifiers), sensitive)]
+    if not sensitive:
+        raise PolicyError(f"recoding: {recoding.name} needs a sensitive column, and there is none")
+    make = permute.plan if recoding.name == "permute" else bucketize.plan
+    group = group_column(columns)
+    plan = make(
+        grouping, columns, drop_missing, key, rng,
+        exact=recoding.quasi_identifiers == "exact", together=recoding.together, group_column=group,
+    )  # fmt: skip
+    if recoding.name == "permute":
+        return plan, [Layout("data", (group, *columns), (group,), sensitive)]
+    others = tuple(c for c in columns if c not in sensitive)
+    inside = tuple(c for c in columns if c in sensitive)
+    return plan, [
+        Layout("quasi-identifiers", (group, *others), (group,), ()),
+        Layout("sensitive", (group, *inside), (group,), sensitive),
+    ]
+
+
+def make_tables(
+    engine: Engine, source: Table, plan: Plan | GroupPlan, layouts: Sequence[Layout]
+) -> dict[str, Table]:
+    """The recoded tables by name, not yet written."""
+    if len(layouts) == 1:
+        return {layouts[0].name: engine.recode(source, plan)}
+    if not isinstance(plan, GroupPlan):
+        raise TypeError("two tables need a plan by groups")
+    return engine.bucketize(source, plan)
+
+
+def recounted(engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Layout]) -> Recount:
+    """The classes of the tables as they are."""
+    return recount_tables(engine, [(tables[x.name], x.classes_by, x.sensitive) for x in layouts])
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be found: rows per class, and (where rows are people) how often each value in each class."""
+
+    rows: Mapping[Labels, int]
+    values: Mapping[str, Counter[tuple[Labels, str | None]]]
+
+    @staticmethod
+    def of(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Expected:
+        if recoding != "generalise" and isinstance(plan, GroupPlan):
+            return _by_number(plan)
+        names = [labels_of(grouping, g) for g in range(grouping.classes.n)]
+        rows: Counter[Labels] = Counter()
+        for labels, count in zip(names, grouping.classes.rows.tolist(), strict=True):
+            rows[labels] += count
+        values = {}
+        if grouping.summary.joint is not None:  # otherwise counts are of people, and the table shows rows
+            true = {**grouping.classes.sensitive, **(grouping.published or {})}
+            values = {name: _counted(vc, names) for name, vc in true.items()}
+        return Expected(rows, values)
+
+    def compare(self, found: Recount) -> None:
+        """The table must hold exactly the classes that were planned, row for row and value for value."""
+        written = dict(zip(found.labels, found.rows, strict=True))
+        if written != self.rows:
+            wrong = sum(self.rows.get(c) != written.get(c) for c in self.rows.keys() | written.keys())
+            raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
+        for name, expected in self.values.items():
+            there: Counter[tuple[Labels, str | None]] = Counter()
+            for c, value, count in found.values.get(name, []):
+                there[found.labels[c], value] += count
+            if there != expected:
+                raise NotVerified(f"the values of column {name!r} that were written differ from the plan")
+
+
+def labels_of(grouping: Grouping, group: int) -> Labels:
+    return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
+
+
+def _counted(counts: ValueCounts, names: Sequence[Labels]) -> Counter[tuple[Labels, str | None]]:
+    result: Counter[tuple[Labels, str | None]] = Counter()
+    texts = (None, *counts.values)
+    for c, code, n in zip(counts.owner.tolist(), counts.codes.tolist(), counts.counts.tolist(), strict=True):
+        result[names[c], texts[code]] += n
+    return result
+
+
+def _by_number(plan: GroupPlan) -> Expected:
+    """Classes by their published number."""
+    rows: dict[Labels, int] = {(str(g),): int(n) for g, n in enumerate(plan.sizes.tolist()) if g and n}
+    values = {}
+    for block in plan.blocks:
+        for i, name in enumerate(block.names):
+            counter: Counter[tuple[Labels, str | None]] = Counter()
+            texts = (None, *block.domains[i])
+            for g, code, n in zip(
+                block.groups.tolist(), block.codes[i].tolist(), block.rows.tolist(), strict=True
+            ):
+                counter[(str(g),), texts[code]] += n
+            values[name] = counter
+    return Expected(rows, values)

@@ -1,0 +1,82 @@
+"""Releases built by hand, and the beliefs in them by counting possible worlds one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+
+from maskwright.core.adversary import Target
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.method import Method
+from maskwright.core.model import Context, Model
+from maskwright.core.summary import Summary
+from support import context_of, summarise
+
+Values = Sequence[str | None]
+
+
+def release(
+    groups: Sequence[Mapping[str, Values]], dropped: Mapping[str, Values] | None = None, **more: Any
+) -> Target:
+    """Groups as raw tuple → its sensitive values; every tuple stays together, so it lies in one group only."""
+    pairs = [(t, v) for group in [*groups, dropped or {}] for t, values in group.items() for v in values]
+    tuples = sorted({t for t, _ in pairs})
+    qi = Hierarchy.of("zip", tuples, [])
+    summary = summarise([qi], [[t for t, _ in pairs]], {"s": [v for _, v in pairs]})
+    group_of = {t: g for g, group in enumerate(groups) for t in group}
+    of_tuple = np.array([group_of.get(t, -1) for t in tuples], dtype=np.int64)
+    return target_of(summary, of_tuple, **more)
+
+
+def target_of(
+    summary: Summary, of_tuple: Ints, models: Sequence[Model] = (), method: Method | None = None,
+    context: Context | None = None, starred: int | None = None,
+) -> Target:  # fmt: skip
+    """A release that puts tuple i into group `of_tuple[i]`, each group labelled by its number."""
+    n = int(of_tuple.max()) + 1
+    allocation = Allocation(np.arange(summary.n_tuples), of_tuple, summary.rows)
+    texts = tuple(f"group {g + 1}" for g in range(n))
+    labels = Labels("zip", texts, np.ones(n, np.int64), np.arange(n, dtype=np.int32))
+    classes = allocated(summary, allocation, n)
+    grouping = Grouping(summary, allocation, (labels,), classes, None, starred)
+    return Target(grouping, models, method, context or context_of(summary))
+
+
+def worlds(groups: Sequence[Mapping[str, Values]]) -> Iterator[list[dict[str, Values]]]:
+    """Every way to deal the values of each group to its rows (equal values are told apart: all equally likely)."""
+    for dealt in product(*(list(permutations([v for vs in g.values() for v in vs])) for g in groups)):
+        world = []
+        for group, values in zip(groups, dealt, strict=True):
+            at, mine = 0, {}
+            for t, held in group.items():
+                mine[t] = values[at : at + len(held)]
+                at += len(held)
+            world.append(mine)
+        yield world
+
+
+def beliefs_by_counting(
+    groups: Sequence[Mapping[str, Values]], possible: Callable[[dict[str, Counter[str | None]]], bool],
+    secrets: Sequence[Sequence[str]],
+) -> dict[str, list[Fraction]] | None:  # fmt: skip
+    """Raw tuple → for each secret the share of its rows that have it, over the possible worlds; None without one."""
+    held: dict[str, list[int]] = {t: [0] * len(secrets) for g in groups for t in g}
+    sizes = {t: len(v) for g in groups for t, v in g.items()}
+    kept = 0
+    for world in worlds(groups):
+        counts = {t: Counter(values) for group in world for t, values in group.items()}
+        if possible(counts):
+            kept += 1
+            for t, found in counts.items():
+                for s, members in enumerate(secrets):
+                    held[t][s] += sum(found[v] for v in members)
+    if not kept:
+        return None
+    return {t: [Fraction(x, kept * sizes[t]) for x in row] for t, row in held.items()}

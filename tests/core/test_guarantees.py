@@ -1,0 +1,148 @@
+"""Guarantees: the parameter that a bound asks for, the conditions that void it, and the bounds by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from maskwright.core.guarantees import l_for, promise
+from maskwright.core.model import Context
+from maskwright.core.worlds import algorithms
+from maskwright.core.worlds.bounds import greedy_ceiling
+from maskwright.core.worlds.posterior import deterministic, posterior
+from maskwright.models import MODELS
+
+CONTEXT = Context(domains={"s": ("P", "a", "b")})
+
+
+def binary(l: Any, **more: Any) -> Any:  # noqa: E741
+    return MODELS["simple-l-diversity"](l=l, values=["P"], attribute="s", **more)
+
+
+def worst_belief(n: int, method: Callable[[Any], list[list[int]]]) -> Fraction:
+    """The largest belief in a positive over all tables of n rows."""
+    worst = Fraction(0)
+    for sa in itertools.product("Pa", repeat=n):
+        groups = method(sa)
+        after = posterior(sa, groups, deterministic(method))
+        assert after.beliefs is not None
+        worst = max([worst, *(b.get("P", Fraction(0)) for b in after.beliefs)])
+    return worst
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+@pytest.mark.parametrize("l", [2, 3])
+def test_even_splits_with_one_more_stay_below(n: int, l: int) -> None:  # noqa: E741
+    """Symmetric grouping run with l + 1 and its guard, on every table of n rows that satisfies it as a whole."""
+    asked = l_for("symmetric-grouping", {}, Fraction(1, l))
+    assert asked == l + 1
+    qi = [[i] for i in range(n)]
+
+    def method(sa: Any) -> list[list[int]]:
+        return algorithms.symmetric_grouping(qi, sa, lambda c: c.get("P", 0) * asked <= sum(c.values()), asked)
+
+    worst = Fraction(0)
+    for sa in itertools.product("Pa", repeat=n):
+        if sa.count("P") * asked > n:
+            continue  # refused as a whole
+        after = posterior(sa, method(sa), deterministic(method))
+        assert after.beliefs is not None
+        worst = max([worst, *(b.get("P", Fraction(0)) for b in after.beliefs)])
+    assert worst < Fraction(1, l)
+    assert worst > 0 or n < asked
+
+
+@pytest.mark.parametrize("n", [6, 9, 12])
+def test_greedy_stays_below_its_ceiling(n: int) -> None:
+    qi = [[i] for i in range(n)]
+
+    def method(sa: Any) -> list[list[int]]:
+        return algorithms.greedy_grouping(qi, sa, lambda c: c.get("P", 0) * 3 <= sum(c.values()), 3)
+
+    worst = worst_belief(n, method)
+    assert Fraction(1, 3) < worst < greedy_ceiling(3)
+    asked = l_for("greedy-grouping", {}, Fraction(1, 2))
+    assert asked is not None
+    assert greedy_ceiling(asked) <= Fraction(1, 2) < greedy_ceiling(asked - 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "asked"),
+    [
+        ("mondrian", {}, 4),
+        ("mondrian", {"cut": "relaxed"}, 5),
+        ("mondrian", {"cut": "relaxed", "dimensions": "fallback"}, None),
+        ("mondrian", {"cut": "strict"}, None),
+        ("symmetric-grouping", {}, 5),
+        ("symmetric-grouping", {"ways": 3}, None),
+        ("anatomy", {}, 4),
+        ("anatomy", {"by": "ranges"}, None),
+        ("greedy-grouping", {}, 11),
+        ("greedy-grouping", {"extend": "1/2"}, 11),
+        ("mask", {}, None),
+        ("alpha-k-local", {}, None),
+    ],
+)
+def test_the_parameter_for_a_belief_of_a_quarter(method: str, options: dict[str, Any], asked: int | None) -> None:
+    assert l_for(method, options, Fraction(1, 4)) == asked
+
+
+SIZE = MODELS["k-anonymity"](k=5)
+GATE = MODELS["simple-l-diversity"](l=3, attribute="s", use="gate")
+ENTROPY = MODELS["entropy-l-diversity"](l=2, attribute="s")
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "models", "bound", "strict", "about"),
+    [
+        ("mondrian", {}, [ENTROPY, binary(4)], "1/4", False, "the values that the models name"),
+        ("mondrian", {}, [MODELS["simple-l-diversity"](l=4, attribute="s"), ENTROPY], "1/4", False, "every value"),
+        ("mondrian", {}, [ENTROPY], None, False, "every value"),
+        ("mondrian", {"cut": "relaxed"}, [binary(4)], "1/3", True, "the values that the models name"),
+        ("mondrian", {"cut": "relaxed"}, [binary(4), SIZE], "1/3", True, "the values that the models name"),
+        ("mondrian", {"cut": "strict"}, [SIZE, GATE], "1/3", False, "every value"),
+        ("symmetric-grouping", {}, [binary("5/2")], "2/3", True, "the values that the models name"),
+        ("greedy-grouping", {"l": 3}, [binary(3)], "3/4", True, "the values that the models name"),
+        ("greedy-grouping", {"extend": "1/2"}, [binary(3)], "3/4", True, "the values that the models name"),
+        ("anatomy", {"l": 4}, [SIZE], "1/4", False, "every value"),
+        ("optimal-lattice", {}, [SIZE, GATE], "1/3", False, "every value"),
+        ("optimal-lattice", {}, [SIZE], None, False, "every value"),
+    ],
+)
+def test_what_is_guaranteed(
+    method: str, options: dict[str, Any], models: Any, bound: str | None, strict: bool, about: str
+) -> None:
+    found = promise(method, options, models, CONTEXT, "s", {"l": 4} if method == "anatomy" else {})
+    assert found.status == "guaranteed"
+    assert found.bound == (None if bound is None else Fraction(bound))
+    assert (found.strict, found.about) == (strict, about)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "models", "search", "why"),
+    [
+        ("mondrian", {"cut": "strict"}, [binary(4)], {}, "no bound is proven"),
+        ("mondrian", {"cut": "relaxed", "dimensions": "fallback"}, [binary(4)], {}, "no bound is proven"),
+        ("mondrian", {"anatomize": 3}, [binary(4)], {}, "anatomized"),
+        ("mondrian", {"cut": "relaxed"}, [binary(4), ENTROPY], {}, "only look"),
+        ("mondrian", {"cut": "relaxed"}, [MODELS["simple-l-diversity"](l=4, attribute="s")], {}, "no proof"),
+        ("mondrian", {"cut": "relaxed", "min_child": 3}, [binary(4)], {}, "at least 4 rows"),
+        ("symmetric-grouping", {"ways": 3}, [binary(4)], {}, "no bound is proven"),
+        ("greedy-grouping", {"l": 4}, [binary(3)], {}, "whole l"),
+        ("greedy-grouping", {}, [binary("5/2")], {}, "whole l"),
+        ("greedy-grouping", {}, [binary(3)], {"dropped_for_their_values": 2}, "absence"),
+        ("optimal-lattice", {}, [SIZE, binary(3)], {}, "no bound is proven"),
+        ("optimal-lattice", {"suppress": "failing-classes"}, [binary(3)], {}, "suppressed because"),
+        ("mask", {}, [SIZE], {}, "no bound is proven"),
+        ("alpha-k-local", {}, [MODELS["alpha-k-anonymity"](alpha="1/2", k=2, attribute="s")], {}, "no bound"),
+        ("anatomy", {"by": "ranges"}, [SIZE], {}, "no bound is proven"),
+    ],
+)
+def test_what_is_only_measured(method: str, options: dict[str, Any], models: Any, search: dict[str, Any], why: str) -> None:
+    found = promise(method, options, models, CONTEXT, "s", search)
+    assert (found.status, found.bound) == ("measured", None)
+    assert why in found.why
