@@ -22,6 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.support import adult, context_of
+
 from maskwright.core.classes import ValueCounts
 from maskwright.core.grouping import Grouping
 from maskwright.core.hierarchy import Hierarchy
@@ -33,7 +35,6 @@ from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
-from tests.support import adult, context_of
 
 SIZES = (90, 50, 20, 16, 8, 7, 5, 2)
 VALUES = 20
@@ -108,7 +109,9 @@ def big(rows: int, methods: list[tuple[Method, list[Model], float | None]]) -> N
 def on_adult() -> None:
     """Adult, nine quasi-identifiers, k-anonymity; then eight with occupation sensitive."""
     plain = adult()
-    plain = replace(plain, joint=Joint(np.arange(plain.n_tuples), np.zeros((0, plain.n_tuples), np.int32), plain.rows))
+    plain = replace(
+        plain, joint=Joint(np.arange(plain.n_tuples), np.zeros((0, plain.n_tuples), np.int32), plain.rows)
+    )
     for k in (2, 5, 10, 50):
         for options in ({}, {"choose": "range"}, {"ties": "random"}, {"choose": "range", "ties": "random"}):
             measure(plain, Mondrian(cut="relaxed", **options), [MODELS["k-anonymity"](k=k)], None)

@@ -14,11 +14,11 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
-from maskwright.methods.nodes import MinimalNode
 from maskwright.models import MODELS
 from maskwright.publish import Job, minimal_choices, run
 
 if TYPE_CHECKING:
+    from maskwright.methods.nodes import MinimalNode
     from maskwright.suggest import Suggestion
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,12 +37,13 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.folder import Contents, KeepPrivate, write_words
-from maskwright.methods.minimal import minimal_nodes
-from maskwright.methods.nodes import MinimalNode
 from maskwright.metrics import METRICS
 from maskwright.resolve import Resolved, reading, resolve
 from maskwright.tables import Expected, Layout, labels_of, make_tables, plan_tables, recounted
 from maskwright.verify import classes_from, measure, reference_to
+
+if TYPE_CHECKING:
+    from maskwright.methods.nodes import MinimalNode
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,9 @@ def run(
 
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
-    spill = Path(tempfile.mkdtemp(prefix="maskwright-"))
-    this = _Run(job, Progress(on_event), spill)
+    from maskwright.methods.minimal import minimal_nodes
+
+    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
     try:
         prepared = this.prepare()
         known = ("objective", "suppression", "suppress", "suppressed_rows")

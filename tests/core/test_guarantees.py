@@ -43,7 +43,9 @@ def test_even_splits_with_one_more_stay_below(n: int, l: int) -> None:  # noqa: 
     qi = [[i] for i in range(n)]
 
     def method(sa: Any) -> list[list[int]]:
-        return algorithms.symmetric_grouping(qi, sa, lambda c: c.get("P", 0) * asked <= sum(c.values()), asked)
+        return algorithms.symmetric_grouping(
+            qi, sa, lambda c: c.get("P", 0) * asked <= sum(c.values()), asked
+        )
 
     worst = Fraction(0)
     for sa in itertools.product("Pa", repeat=n):
@@ -87,7 +89,9 @@ def test_greedy_stays_below_its_ceiling(n: int) -> None:
         ("alpha-k-local", {}, None),
     ],
 )
-def test_the_parameter_for_a_belief_of_a_quarter(method: str, options: dict[str, Any], asked: int | None) -> None:
+def test_the_parameter_for_a_belief_of_a_quarter(
+    method: str, options: dict[str, Any], asked: int | None
+) -> None:
     assert l_for(method, options, Fraction(1, 4)) == asked
 
 
@@ -100,7 +104,14 @@ ENTROPY = MODELS["entropy-l-diversity"](l=2, attribute="s")
     ("method", "options", "models", "bound", "strict", "about"),
     [
         ("mondrian", {}, [ENTROPY, binary(4)], "1/4", False, "the values that the models name"),
-        ("mondrian", {}, [MODELS["simple-l-diversity"](l=4, attribute="s"), ENTROPY], "1/4", False, "every value"),
+        (
+            "mondrian",
+            {},
+            [MODELS["simple-l-diversity"](l=4, attribute="s"), ENTROPY],
+            "1/4",
+            False,
+            "every value",
+        ),
         ("mondrian", {}, [ENTROPY], None, False, "every value"),
         ("mondrian", {"cut": "relaxed"}, [binary(4)], "1/3", True, "the values that the models name"),
         ("mondrian", {"cut": "relaxed"}, [binary(4), SIZE], "1/3", True, "the values that the models name"),
@@ -142,7 +153,9 @@ def test_what_is_guaranteed(
         ("anatomy", {"by": "ranges"}, [SIZE], {}, "no bound is proven"),
     ],
 )
-def test_what_is_only_measured(method: str, options: dict[str, Any], models: Any, search: dict[str, Any], why: str) -> None:
+def test_what_is_only_measured(
+    method: str, options: dict[str, Any], models: Any, search: dict[str, Any], why: str
+) -> None:
     found = promise(method, options, models, CONTEXT, "s", search)
     assert (found.status, found.bound) == ("measured", None)
     assert why in found.why

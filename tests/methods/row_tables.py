@@ -71,7 +71,12 @@ def build(
     rows = np.bincount(owner, weights=counts).astype(np.int64)
     values = {
         name: ValueCounts.collect(
-            domain[name], len(rows), owner, cells[width + i].astype(np.int64), counts.astype(np.int64), ordered
+            domain[name],
+            len(rows),
+            owner,
+            cells[width + i].astype(np.int64),
+            counts.astype(np.int64),
+            ordered,
         )
         for i, name in enumerate(sensitive)
     }
@@ -146,7 +151,11 @@ def holds(grouping: Grouping, task: Task) -> None:
     assert again.sizes.min() > 0
     for name, counts in again.sensitive.items():
         mine = grouping.classes.sensitive[name]
-        for left, right in ((counts.start, mine.start), (counts.codes, mine.codes), (counts.counts, mine.counts)):
+        for left, right in (
+            (counts.start, mine.start),
+            (counts.codes, mine.codes),
+            (counts.counts, mine.counts),
+        ):
             assert (left == right).all()
     for model in task.search:
         assert model.check(again, task.context).ok

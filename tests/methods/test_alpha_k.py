@@ -93,7 +93,9 @@ def test_rows_of_one_class_end_in_groups_of_different_generality() -> None:
     rows = [["a"]] * 6 + [["b"]] * 1
     table = build(rows, {"s": ["P", "P", "q", "q", "q", "q", "P"]}, [hierarchy])
     grouping = AlphaKLocal().group(table.task([alpha_k("1/2", 3, values=["P"])]))
-    found = {texts(grouping, g): grouping.classes.sensitive["s"].of_class(g) for g in range(grouping.classes.n)}
+    found = {
+        texts(grouping, g): grouping.classes.sensitive["s"].of_class(g) for g in range(grouping.classes.n)
+    }
     assert found == {("a",): {"P": 2, "q": 2}, ("*",): {"P": 1, "q": 2}}
 
 
@@ -121,7 +123,9 @@ def test_restricted_levels() -> None:
 
 
 def test_seeded_runs_reproduce() -> None:
-    table = build([["a"]] * 6 + [["b"]], {"s": ["P", "P", "q", "q", "r", "r", "P"]}, [Hierarchy.of("a", ["a", "b"], [])])
+    table = build(
+        [["a"]] * 6 + [["b"]], {"s": ["P", "P", "q", "q", "r", "r", "P"]}, [Hierarchy.of("a", ["a", "b"], [])]
+    )
     runs = [AlphaKLocal().group(table.task([alpha_k("1/2", 3)], seed)).allocation for seed in (1, 1)]
     assert np.array_equal(runs[0].rows, runs[1].rows)
     assert np.array_equal(runs[0].groups, runs[1].groups)

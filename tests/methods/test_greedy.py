@@ -18,7 +18,15 @@ from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.rows import Partition
 from maskwright.models import MODELS
 from tests.methods.row_tables import (
-    Table, adult_rows, as_sets, as_test, build, groups_of, holds, random_models, random_table,
+    Table,
+    adult_rows,
+    as_sets,
+    as_test,
+    build,
+    groups_of,
+    holds,
+    random_models,
+    random_table,
 )  # fmt: skip
 
 
@@ -94,7 +102,9 @@ def test_the_rows_that_are_left_out_are_named() -> None:
     assert "note" not in GreedyGrouping().group(table.task([MODELS["k-anonymity"](k=2)])).search
 
 
-@pytest.mark.parametrize("options", [{}, {"l": 1}, {"extend": "1/2"}, {"order": "hilbert"}, {"priority": ["age"]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"l": 1}, {"extend": "1/2"}, {"order": "hilbert"}, {"priority": ["age"]}]
+)
 def test_promises_on_adult(options: dict[str, object]) -> None:
     table = adult_rows("occupation")
     for models in (

@@ -31,16 +31,15 @@ def small() -> Table:
 
 def true_and_published(grouping: Grouping) -> tuple[list[Counter[Any]], list[Counter[Any]]]:
     assert grouping.published is not None
-    both = []
-    for counts in (grouping.classes.sensitive["s"], grouping.published["s"]):
-        both.append([Counter(counts.of_class(g)) for g in range(counts.n_classes)])
-    return both[0], both[1]
+    before, after = grouping.classes.sensitive["s"], grouping.published["s"]
+    groups = range(before.n_classes)
+    return [Counter(before.of_class(g)) for g in groups], [Counter(after.of_class(g)) for g in groups]
 
 
 def test_the_changes_are_those_of_the_plan() -> None:
     seen = set()
     for seed in range(30):
-        grouping = Mask(attribute="s", base="mondrian").group(small().task([MODELS["k-anonymity"](k=4), binary(2)], seed))
+        grouping = Mask(attribute="s").group(small().task([MODELS["k-anonymity"](k=4), binary(2)], seed))
         true, published = true_and_published(grouping)
         sizes, held = [sum(c.values()) for c in true], [c["P"] for c in true]
         plan = mask_plan(sizes, held, Fraction(2))
@@ -54,10 +53,12 @@ def test_the_changes_are_those_of_the_plan() -> None:
             assert sum(after.values()) == sum(before.values())
             seen.add(after["P"])
         assert grouping.changes is not None
-        assert int(grouping.changes.rows.sum()) == sum((b - a).total() for b, a in zip(true, published, strict=True))
+        assert int(grouping.changes.rows.sum()) == sum(
+            (b - a).total() for b, a in zip(true, published, strict=True)
+        )
         assert grouping.search["changed_rows"] == int(grouping.changes.rows.sum())
         assert "does not know MASK" in grouping.search["note"]
-    assert seen == {2} or len(seen) > 1
+    assert seen == {2}  # one class violates, so one class serves as its model: that with the share 1/2
 
 
 def test_changes_add_up_to_what_is_published() -> None:
@@ -131,7 +132,10 @@ def test_what_is_refused() -> None:
 
 def test_adult() -> None:
     table = adult_rows("occupation")
-    models = [MODELS["k-anonymity"](k=10), MODELS["simple-l-diversity"](l=5, values=["Sales"], attribute="occupation")]
+    models = [
+        MODELS["k-anonymity"](k=10),
+        MODELS["simple-l-diversity"](l=5, values=["Sales"], attribute="occupation"),
+    ]
     task = table.task(models)
     grouping = Mask(base="mondrian").group(task)
     assert grouping.search["disguised_classes"] > 50

@@ -22,7 +22,14 @@ from maskwright.methods.labels import covers
 from maskwright.methods.mondrian import Mondrian
 from maskwright.models import MODELS
 from tests.methods.row_tables import (
-    adult_rows, as_sets, as_test, build, groups_of, holds, random_models, random_table,
+    adult_rows,
+    as_sets,
+    as_test,
+    build,
+    groups_of,
+    holds,
+    random_models,
+    random_table,
 )  # fmt: skip
 
 
@@ -39,7 +46,11 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
         plain = algorithms.Mondrian(strict, policy, side, least)  # type: ignore[arg-type]
         passes = as_test(models, task.context, table.summary.sensitive["s"].values)
         method = Mondrian(
-            cut="strict" if strict else "relaxed", dimensions=policy, choose="range", side=side, min_child=least
+            cut="strict" if strict else "relaxed",
+            dimensions=policy,
+            choose="range",
+            side=side,
+            min_child=least,
         )
         found, _ = method.partition(task, table.rows, table.requirement(models), None)
         assert groups_of(found) == as_sets(plain.group(qi, sa, passes))
@@ -72,10 +83,14 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     table = build([[None] * d], {}, hierarchies)
     tables = covers(axes_of(table.summary), {}, "hierarchy", {"q0": Fraction(3)})
     for parts in (2, 3):
-        ours_, theirs_ = (partition.choose(codes, order, lo, hi, parts, tables, k) for k in (partition.compiled, None))
+        ours_, theirs_ = (
+            partition.choose(codes, order, lo, hi, parts, tables, k) for k in (partition.compiled, None)
+        )
         assert np.array_equal(ours_, theirs_)
     values = rng.integers(0, 6, n).astype(np.int32)
-    a, b = (partition.count(values, tuple("abcde"), order, lo, hi, kernel=k) for k in (partition.compiled, None))
+    a, b = (
+        partition.count(values, tuple("abcde"), order, lo, hi, kernel=k) for k in (partition.compiled, None)
+    )
     assert np.array_equal(a.start, b.start)
     assert np.array_equal(a.codes, b.codes)
     assert np.array_equal(a.counts, b.counts)
@@ -121,7 +136,9 @@ def test_plans_are_equal_parts() -> None:
 
 def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> list[list[int]]:
     """Balanced cuts by brute force; the dimension as the method chooses it, from quasi-identifiers."""
-    codes = np.array([[table.summary.codes[a][t] for a in range(len(qi[0]))] for t in table.rows.tuples], dtype=np.int32)
+    codes = np.array(
+        [[table.summary.codes[a][t] for a in range(len(qi[0]))] for t in table.rows.tuples], dtype=np.int32
+    )
     tables = covers(axes_of(table.summary), {}, "hierarchy", {})
 
     def split(rows: list[int], depth: int) -> list[list[int]]:
@@ -144,7 +161,9 @@ def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> li
 def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
     """For any model, halves and thirds: who knows the method believes what the group shows, exactly."""
     rng = np.random.default_rng(seed)
-    plan = [EvenPlan((2, 2), 2, 0), EvenPlan((3, 2), 1, 0), EvenPlan((2, 3), 1, 0), EvenPlan((2,), 4, 0)][seed % 4]
+    plan = [EvenPlan((2, 2), 2, 0), EvenPlan((3, 2), 1, 0), EvenPlan((2, 3), 1, 0), EvenPlan((2,), 4, 0)][
+        seed % 4
+    ]
     n = int(np.prod(plan.parts)) * plan.leaf
     qi = [[int(v) for v in rng.integers(0, 5, 2)] for _ in range(n)]
     sa = [str(v) for v in rng.choice(list("Pab"), n, p=[0.5, 0.3, 0.2])]
@@ -199,7 +218,10 @@ def test_seeds() -> None:
     table = adult_rows("occupation")
     models = [MODELS["simple-l-diversity"](l=3, attribute="occupation")]
     first, again, other = (Mondrian().group(table.task(models, seed)) for seed in (1, 1, 2))
-    for a, b in ((first.allocation.cells, again.allocation.cells), (first.allocation.groups, again.allocation.groups)):
+    for a, b in (
+        (first.allocation.cells, again.allocation.cells),
+        (first.allocation.groups, again.allocation.groups),
+    ):
         assert np.array_equal(a, b)
     assert first.labels[1].texts == again.labels[1].texts
     same = np.array_equal(first.allocation.groups, other.allocation.groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,24 @@ from maskwright.errors import PolicyNotMet
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
 from tests.methods.row_tables import (
-    adult_rows, as_sets, as_test, build, groups_of, holds, random_models, random_table,
+    adult_rows,
+    as_sets,
+    as_test,
+    build,
+    groups_of,
+    holds,
+    random_models,
+    random_table,
 )  # fmt: skip
 
 
 def in_parts(order: list[int], sa: list[str], passes: Any, ways: int, least: int) -> list[list[int]]:
     n = len(order)
     ends = [-(-j * n // ways) for j in range(ways + 1)]
-    parts = [order[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-    if min(map(len, parts)) < max(1, least) or not all(passes(Counter(sa[i] for i in part)) for part in parts):
+    parts = [order[a:b] for a, b in pairwise(ends)]
+    if min(map(len, parts)) < max(1, least) or not all(
+        passes(Counter(sa[i] for i in part)) for part in parts
+    ):
         return [order]
     return [group for part in parts for group in in_parts(part, sa, passes, ways, least)]
 

@@ -1,12 +1,19 @@
-"""Attacks: one file each, one line here."""
+"""Every attack, by its name. A new attack is a new file and a line here."""
 
-from maskwright.attacks.background_knowledge import BackgroundKnowledge
-from maskwright.attacks.homogeneity import Homogeneity
-from maskwright.attacks.linkage import Linkage
+from __future__ import annotations
+
 from maskwright.core.adversary import Attack
+from maskwright.core.registry import Registry
 
-ATTACKS: dict[str, type[Attack]] = {
-    "linkage": Linkage,
-    "homogeneity": Homogeneity,
-    "background-knowledge": BackgroundKnowledge,
-}
+ATTACKS: Registry[Attack] = Registry(
+    __name__,
+    {
+        "linkage": "linkage:Linkage",
+        "homogeneity": "homogeneity:Homogeneity",
+        "background-knowledge": "background_knowledge:BackgroundKnowledge",
+    },
+)
+
+
+def __getattr__(name: str) -> type[Attack]:
+    return ATTACKS.class_named(name)

@@ -42,7 +42,7 @@ class BackgroundKnowledge(Attack):
     most: int = Field(default=5, ge=0, le=100)
 
     def applies(self, target: Target) -> bool:
-        classes = target.grouping.classes
+        classes = target.grouping.published_classes
         return any(one_value_each(classes, name) for name in classes.sensitive)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
@@ -64,7 +64,7 @@ class BackgroundKnowledge(Attack):
     def _column(self, target: Target, secrets: Secrets, k: int, only: bool) -> dict[str, Any]:
         """The curve of one sensitive column, and the worst case for k facts."""
         grouping = target.grouping
-        counts = grouping.classes.sensitive[secrets.attribute]
+        counts = grouping.published_classes.sensitive[secrets.attribute]
         threshold = threshold_of(target.models, secrets.attribute, only)
         disclosure = max_disclosure(counts, max(self.most, k))
         _, _, reached = measure(counts, k, threshold)

@@ -36,7 +36,7 @@ class Homogeneity(Attack):
     name: ClassVar[str] = "homogeneity"
 
     def applies(self, target: Target) -> bool:
-        return bool(target.grouping.classes.sensitive)
+        return bool(target.grouping.published_classes.sensitive)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         found = secrets_of(target)
@@ -59,7 +59,7 @@ def measured(target: Target, secrets: Secrets, only: bool) -> dict[str, Any]:
         owner[~shares.at_most(threshold)],
     )
     whole, _ = reference_of(target, secrets.attribute)
-    distance = distances(grouping.classes.sensitive[secrets.attribute], whole, "equal")
+    distance = distances(grouping.published_classes.sensitive[secrets.attribute], whole, "equal")
     farthest = distance.argmax()
     return {
         "worst": worst_share(grouping, secrets),
@@ -119,7 +119,7 @@ def skewness(grouping: Grouping, secrets: Secrets) -> dict[str, Any]:
 
 def similarity(target: Target, secrets: Secrets) -> Belief | None:
     """The worst belief that a value lies under one node of the column's hierarchy; None without a hierarchy."""
-    counts = known(target.grouping.classes.sensitive[secrets.attribute])
+    counts = known(target.grouping.published_classes.sensitive[secrets.attribute])
     whole, people = reference_of(target, secrets.attribute)
     found: list[Belief] = []
     for nodes in nodes_of(target, secrets.attribute):

@@ -77,11 +77,11 @@ class Secrets:
 
 def secrets_of(target: Target) -> list[Secrets]:
     """The secrets of every sensitive column of a release."""
-    return [_secrets(target, name) for name in target.grouping.classes.sensitive]
+    return [_secrets(target, name) for name in target.grouping.published_classes.sensitive]
 
 
 def _secrets(target: Target, attribute: str) -> Secrets:
-    classes = target.grouping.classes
+    classes = target.grouping.published_classes
     counts = known(classes.sensitive[attribute])
     named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
     sets = tuple((v,) for v in counts.values) if named is None else named
@@ -207,8 +207,10 @@ def dropped_people(grouping: Grouping) -> int:
 
 def beside(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     """What a worst belief leaves out: it must not be improved by dropping people or unflagging values."""
+    changes = target.grouping.changes
     return {
         "dropped_people": dropped_people(target.grouping),
+        "values_changed": 0 if changes is None else int(changes.rows.sum()),
         "dropped_for_missing_values": target.grouping.summary.dropped_missing,
         "values_not_flagged": sum(s.values_not_flagged for s in secrets),
         "worst_share_of_a_value_not_flagged": max(

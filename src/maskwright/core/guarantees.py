@@ -117,9 +117,7 @@ def _voided(options: Options, looked: list[Model], search: Mapping[str, Any]) ->
     return None
 
 
-def _largest_share(
-    models: Sequence[Model], context: Context, attribute: str
-) -> tuple[Fraction | None, bool]:
+def _largest_share(models: Sequence[Model], context: Context, attribute: str) -> tuple[Fraction | None, bool]:
     """The largest share of a value that a published group can show, by the models; and: of every value?"""
     rules = [r for r in _rules(models, context) if isinstance(r, ShareAtMost) and r.attribute == attribute]
     whole = [r.share for r in rules if r.sets is None or _all_covered(r, context)]
@@ -141,10 +139,14 @@ def _by_diversity(
     name: str, options: Options, looked: list[Model], context: Context, attribute: str
 ) -> Promise:
     """Bounds that hold for one diversity test on one set of values, when nothing else looks at values."""
-    rules = [r for m in looked for r in (m.kernel(context) or (None,)) if r is None or hasattr(r, "attribute")]
+    rules = [
+        r for m in looked for r in (m.kernel(context) or (None,)) if r is None or hasattr(r, "attribute")
+    ]
     only = rules[0] if len(rules) == 1 else None
     if not isinstance(only, ShareAtMost) or only.attribute != attribute:
-        return Promise("measured", None, False, "the proof needs one diversity model as the only look at values")
+        return Promise(
+            "measured", None, False, "the proof needs one diversity model as the only look at values"
+        )
     if only.sets is None or len(only.sets) != 1:
         return Promise(
             "measured", None, False,
@@ -155,7 +157,9 @@ def _by_diversity(
     if name == "even-split":
         guard = options.get("min_child")
         if guard is not None and guard < ell:
-            return Promise("measured", None, False, f"the proof needs parts of at least {ell} rows (min_child)")
+            return Promise(
+                "measured", None, False, f"the proof needs parts of at least {ell} rows (min_child)"
+            )
     elif ell.denominator != 1 or ell < 2 or options.get("l") not in (None, int(ell)):
         return Promise("measured", None, False, "the proof needs a whole l, and buckets of l rows")
     bound = BOUNDS[name](ell if name == "even-split" else int(ell))  # type: ignore[arg-type]

@@ -223,7 +223,9 @@ def count(
     if kernel is None:
         places, owner = members(lo, hi)
         codes = values[order[places]].astype(np.int64)
-        return ValueCounts.collect(domain, len(lo), owner, codes, np.ones(len(codes), dtype=np.int64), ordered)
+        return ValueCounts.collect(
+            domain, len(lo), owner, codes, np.ones(len(codes), dtype=np.int64), ordered
+        )
     room = int(np.minimum(hi - lo, radix).sum())
     start = np.empty(len(lo) + 1, dtype=np.int64)
     found, counts = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int64)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from maskwright.core.method import Method
-from maskwright.methods.alpha_k_local import AlphaKLocal
-from maskwright.methods.anatomy import Anatomy
-from maskwright.methods.greedy_grouping import GreedyGrouping
-from maskwright.methods.incognito import Incognito
-from maskwright.methods.local_recoding import LocalRecoding
-from maskwright.methods.mask import Mask
-from maskwright.methods.mondrian import Mondrian
-from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.samarati import Samarati
-from maskwright.methods.symmetric_grouping import SymmetricGrouping
+from maskwright.core.registry import Registry
 
-METHODS: dict[str, type[Method]] = {
-    "optimal-lattice": OptimalLattice,
-    "samarati": Samarati,
-    "incognito": Incognito,
-    "local-recoding": LocalRecoding,
-    "mondrian": Mondrian,
-    "greedy-grouping": GreedyGrouping,
-    "symmetric-grouping": SymmetricGrouping,
-    "anatomy": Anatomy,
-    "alpha-k-local": AlphaKLocal,
-    "mask": Mask,
-}
+METHODS: Registry[Method] = Registry(
+    __name__,
+    {
+        "optimal-lattice": "optimal_lattice:OptimalLattice",
+        "samarati": "samarati:Samarati",
+        "incognito": "incognito:Incognito",
+        "local-recoding": "local_recoding:LocalRecoding",
+        "mondrian": "mondrian:Mondrian",
+        "greedy-grouping": "greedy_grouping:GreedyGrouping",
+        "symmetric-grouping": "symmetric_grouping:SymmetricGrouping",
+        "anatomy": "anatomy:Anatomy",
+        "alpha-k-local": "alpha_k_local:AlphaKLocal",
+        "mask": "mask:Mask",
+    },
+)
+
+
+def __getattr__(name: str) -> type[Method]:
+    return METHODS.class_named(name)

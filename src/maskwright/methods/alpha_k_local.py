@@ -61,7 +61,9 @@ class _Search:
 
     def run(self) -> list[_Group]:
         waiting = self.coarsest()
-        refuse_unless_met(self.task, self.classes(waiting), "even with everything generalised as far as allowed")
+        refuse_unless_met(
+            self.task, self.classes(waiting), "even with everything generalised as far as allowed"
+        )
         done = []
         while waiting:
             self.task.progress.check()
@@ -113,7 +115,8 @@ class _Search:
         level = self.summary.attributes[a].levels[self.paths[a][place]]
         blocks = level.blocks[self.summary.codes[a][self.joint.tuples[group.cells]]]
         children = [
-            _Group(group.cells[blocks == b], group.rows[blocks == b], places) for b in np.unique(blocks).tolist()
+            _Group(group.cells[blocks == b], group.rows[blocks == b], places)
+            for b in np.unique(blocks).tolist()
         ]
         good = self.decide(children)
         if not good.any():
@@ -203,7 +206,9 @@ class _Repair:
 
     def _drawn(self, rows: Ints) -> int:
         """A place, with probability in proportion to its rows."""
-        return int(np.searchsorted(np.cumsum(rows), self.search.task.rng.integers(int(rows.sum())), side="right"))
+        return int(
+            np.searchsorted(np.cumsum(rows), self.search.task.rng.integers(int(rows.sum())), side="right")
+        )
 
 
 def _without(group: _Group, place: int) -> _Group:

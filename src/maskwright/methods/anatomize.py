@@ -38,9 +38,13 @@ def sensitive_attribute(task: Task, named: str | None, method: str) -> str:
     """The sensitive column that buckets are about; it must be named where there are several."""
     names = list(task.summary.sensitive)
     if named is not None and named not in names:
-        raise PolicyError(f"method {method}: there is no sensitive column {named!r}; there is {', '.join(names)}")
+        raise PolicyError(
+            f"method {method}: there is no sensitive column {named!r}; there is {', '.join(names)}"
+        )
     if named is None and len(names) != 1:
-        what = f"say which attribute; sensitive are {', '.join(names)}" if names else "needs a sensitive column"
+        what = (
+            f"say which attribute; sensitive are {', '.join(names)}" if names else "needs a sensitive column"
+        )
         raise PolicyError(f"method {method}: {what}")
     return named or names[0]
 
@@ -117,7 +121,12 @@ def _place_left_over(
 
 
 def anatomized(
-    task: Task, rows: Rows, groups: Partition, l: int | None, labels: LabelStyle, grouping: Grouping  # noqa: E741
+    task: Task,
+    rows: Rows,
+    groups: Partition,
+    l: int | None,  # noqa: E741
+    labels: LabelStyle,
+    grouping: Grouping,
 ) -> Grouping:
     """Anatomy inside the groups of another method; groups with a too frequent value stay as they are."""
     if l is None:
@@ -130,9 +139,15 @@ def anatomized(
     blocks = Partition.of_segments(groups.order, groups.start[:-1][good], groups.start[1:][good])
     made = buckets(values, n_values, blocks, l, task.rng) if blocks.n_groups else blocks
     parts = Partition(
-        np.concatenate([kept.order, made.order]), np.concatenate([kept.start, kept.start[-1] + made.start[1:]])
+        np.concatenate([kept.order, made.order]),
+        np.concatenate([kept.start, kept.start[-1] + made.start[1:]]),
     )
-    search = {**grouping.search, "anatomized": l, "groups_before": groups.n_groups, "groups_left_whole": kept.n_groups}
+    search = {
+        **grouping.search,
+        "anatomized": l,
+        "groups_before": groups.n_groups,
+        "groups_left_whole": kept.n_groups,
+    }
     if any(model.about == "sensitive" for model in task.search):
         search["note"] = " ".join(filter(None, [search.get("note"), VOIDED]))
     search.pop("groups")

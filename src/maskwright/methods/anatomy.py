@@ -81,7 +81,9 @@ class Anatomy(Method):
             if isinstance(rule, ShareAtMost | DistinctAtLeast) and rule.attribute == attribute
         ]
         if not wanted:
-            raise PolicyError("method anatomy: no model says how many different values a bucket needs; give l")
+            raise PolicyError(
+                "method anatomy: no model says how many different values a bucket needs; give l"
+            )
         return max(wanted)
 
     def _frequency(self, task: Task, rows: Rows, attribute: str, l: int) -> Partition:  # noqa: E741
@@ -93,7 +95,9 @@ class Anatomy(Method):
             worst = int((counts.max(axis=1) / blocks.sizes).argmax())
             most, size = int(counts[worst].max()), int(blocks.sizes[worst])
             where = "the table" if blocks.n_groups == 1 else f"block {worst + 1} of {blocks.n_groups}"
-            remedy = f"l: {size // most} would do" if size // most > 1 else "that is too often for any l above 1"
+            remedy = (
+                f"l: {size // most} would do" if size // most > 1 else "that is too often for any l above 1"
+            )
             larger = "" if blocks.n_groups == 1 else "; larger blocks may do"
             raise PolicyNotMet(
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def _positions(values: Sequence[str]) -> Ints:
         numbers = [Fraction(value) for value in values]
     except (ValueError, ZeroDivisionError):
         return ranks
-    if not numbers or any(a >= b for a, b in zip(numbers, numbers[1:], strict=False)):
+    if not numbers or any(a >= b for a, b in pairwise(numbers)):
         return ranks
     scale = math.lcm(*(x.denominator for x in numbers))
     span = (numbers[-1] - numbers[0]) * scale

@@ -24,9 +24,7 @@ from maskwright.methods.axes import Axis, axis_of
 LabelStyle = Literal["hierarchy", "ranges"]
 
 
-def usable_levels(
-    hierarchy: Hierarchy, levels: Mapping[str, Sequence[int]], style: LabelStyle
-) -> list[int]:
+def usable_levels(hierarchy: Hierarchy, levels: Mapping[str, Sequence[int]], style: LabelStyle) -> list[int]:
     """The levels that labels may come from, finest first; none: the label is a range or a set.
 
     A policy that restricts the levels of a column is obeyed in either style: a range could tell more.
@@ -62,10 +60,13 @@ def covers(
     total = sum(share, Fraction(0)) or Fraction(1)
     scale = [float(w / total / (b - 1)) if b > 1 else 0.0 for w, b in zip(share, base, strict=True)]
     return Covers(
-        np.concatenate([*blocks, np.empty(0, np.int32)]).astype(np.int32),
-        np.concatenate([*leaves, np.empty(0, np.int32)]).astype(np.int32),
-        *(np.array(x, dtype=np.int64) for x in (first, size, number, base)),
-        np.array(scale),
+        blocks=np.concatenate([*blocks, np.empty(0, np.int32)]).astype(np.int32),
+        leaves=np.concatenate([*leaves, np.empty(0, np.int32)]).astype(np.int32),
+        first=np.array(first, dtype=np.int64),
+        size=np.array(size, dtype=np.int64),
+        levels=np.array(number, dtype=np.int64),
+        base=np.array(base, dtype=np.int64),
+        scale=np.array(scale, dtype=np.float64),
     )
 
 
@@ -137,7 +138,9 @@ def _ranges(hierarchy: Hierarchy, ranks: Int32s, start: Ints) -> Labels:
         if a == b:
             texts.append(hierarchy.values[a - 1] if a else None)
         else:
-            texts.append(TOP if everything else f"{hierarchy.values[a - 1]}{between}{hierarchy.values[b - 1]}")
+            texts.append(
+                TOP if everything else f"{hierarchy.values[a - 1]}{between}{hierarchy.values[b - 1]}"
+            )
         leaves.append(0 if b == 0 else hierarchy.base if a == 0 else b - a + 1)
     return _labels(hierarchy, texts, leaves, of_group)
 
@@ -182,5 +185,8 @@ def _numbered(keys: Ints, radix: int) -> tuple[Ints, Ints]:
 
 def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Ints) -> Labels:
     return Labels(
-        hierarchy.attribute, tuple(texts), np.array(leaves, dtype=np.int64), of_group.astype(np.int32).reshape(-1)
+        hierarchy.attribute,
+        tuple(texts),
+        np.array(leaves, dtype=np.int64),
+        of_group.astype(np.int32).reshape(-1),
     )

@@ -56,7 +56,9 @@ class Mask(Method):
 
     def group(self, task: Task) -> Grouping:
         if task.summary.joint is None:
-            raise PolicyError("method mask does not support several rows per person; remove `unit` from the policy")
+            raise PolicyError(
+                "method mask does not support several rows per person; remove `unit` from the policy"
+            )
         attribute = sensitive_attribute(task, self.attribute, self.name)
         ell, codes = self._target(task, attribute)
         base = self._base(task)
@@ -155,7 +157,9 @@ class _Disguise:
             harmless = codes[inside][~self.sensitive[codes[inside]]]
             pool = harmless if len(harmless) else table
             if not len(pool):
-                raise PolicyNotMet("mask: every row holds a sensitive value; there is nothing to replace one by")
+                raise PolicyNotMet(
+                    "mask: every row holds a sensitive value; there is nothing to replace one by"
+                )
             new = pool[self.rng.integers(0, len(pool), len(replaced))]
             drawn += zip(cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
         return _collected(self.attribute, drawn)
@@ -197,4 +201,6 @@ def _rows_of(grouping: Grouping, attribute: str) -> tuple[Ints, Ints, NDArray[np
 def _collected(attribute: str, drawn: Sequence[tuple[int, int, int]]) -> Changes:
     table = np.array(drawn, dtype=np.int64).reshape(-1, 3)
     unique, rows = np.unique(table, axis=0, return_counts=True)
-    return Changes(attribute, unique[:, 0], unique[:, 1], unique[:, 2].astype(np.int32), rows.astype(np.int64))
+    return Changes(
+        attribute, unique[:, 0], unique[:, 1], unique[:, 2].astype(np.int32), rows.astype(np.int64)
+    )

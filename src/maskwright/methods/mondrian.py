@@ -83,7 +83,9 @@ class Mondrian(Method):
         if plan is not None:
             search |= {"parts": list(plan.parts), "least": plan.leaf, "dropped": "at random"}
         grouping = to_grouping(task, rows, parts, self.labels, search)
-        refuse_unless_met(task, grouping.classes, "even with all rows in one group" if depth == 0 else "mondrian")
+        refuse_unless_met(
+            task, grouping.classes, "even with all rows in one group" if depth == 0 else "mondrian"
+        )
         return anatomized(task, rows, parts, self.anatomize, self.labels, grouping)
 
     def plan(self, n: int, requirement: Requirement) -> EvenPlan | None:
@@ -130,7 +132,9 @@ class ByRange:
     def __init__(self, axes: tuple[Axis, ...], codes: Int32s, order: Int32s, every: bool) -> None:
         self.positions, self.codes, self.every = [axis.position for axis in axes], codes, every
         whole = np.array([0]), np.array([len(order)])
-        self.whole = self._widths(order, *whole)[0] if len(order) and len(axes) else np.zeros(len(axes), np.int64)
+        self.whole = (
+            self._widths(order, *whole)[0] if len(order) and len(axes) else np.zeros(len(axes), np.int64)
+        )
 
     def _widths(self, order: Int32s, lo: Ints, hi: Ints) -> Ints:
         low, high = partition.ranges(self.codes, order, lo, hi)
@@ -177,7 +181,9 @@ class Cutter:
             lo, hi = bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
             depth += bool(len(lo))
         done.append((lo, hi))
-        return Partition.of_segments(order, *(np.concatenate(side) for side in zip(*done, strict=True))), depth
+        return Partition.of_segments(
+            order, *(np.concatenate(side) for side in zip(*done, strict=True))
+        ), depth
 
     def _cut(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> tuple[Int32s, Bools, Ints]:
         """Try to cut every group: the new order, which cuts were accepted, and the bounds of their parts."""

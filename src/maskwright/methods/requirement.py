@@ -97,5 +97,6 @@ def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
         if not model.passing(classes, task.context).all():
             verdict = model.check(classes, task.context)
             setting = model.nearest(classes, task.context)
-            raise PolicyNotMet(f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else ""))
-
+            raise PolicyNotMet(
+                f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else "")
+            )

@@ -140,7 +140,9 @@ def allocate(rows: Rows, parts: Partition) -> Allocation:
     radix = parts.n_groups + 1
     key = rows.cells.astype(np.int64) * radix + (parts.group_of(rows.n) + 1)
     key.sort()
-    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.empty(0, np.int64)
+    first = (
+        np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.empty(0, np.int64)
+    )
     counts = np.diff(np.append(first, len(key)))
     cells, groups = key[first] // radix, key[first] % radix - 1
     return Allocation(rows.joint.tuples[cells].astype(np.int64), groups, counts.astype(np.int64), cells)

@@ -48,7 +48,11 @@ class SymmetricGrouping(Method):
         rows = arranged(Rows.expand(task, self.name), self.order, self.priority, self.name)
         requirement = Requirement(task, rows, self.name)
         parts = self.partition(requirement, np.arange(rows.n, dtype=np.int32))
-        search: dict[str, Any] = {"ways": self.ways, "order": self.order, "min_child": self.guard(requirement)}
+        search: dict[str, Any] = {
+            "ways": self.ways,
+            "order": self.order,
+            "min_child": self.guard(requirement),
+        }
         grouping = to_grouping(task, rows, parts, self.labels, search)
         whole = parts.n_groups == 1
         refuse_unless_met(task, grouping.classes, "even with all rows in one group" if whole else self.name)
