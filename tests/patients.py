@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.release import Release
+
 HEADER = ["name", "age", "zip", "sex", "disease", "ward"]
 DISEASES = ["flu", "asthma", "cancer", "ulcer"]
 
@@ -69,3 +72,8 @@ Command = Callable[..., Outcome]
 def leftovers(folder: Path) -> list[str]:
     """Anything that a run should not have left behind."""
     return sorted(p.name for p in folder.iterdir() if "maskwright-" in p.name)
+
+
+def linkage(release: Release) -> Beliefs:
+    """What the linkage attack found."""
+    return next(b for b in release.beliefs if b.attack == "linkage")

@@ -9,7 +9,7 @@ from maskwright.version import __version__
 
 if TYPE_CHECKING:
     from maskwright import attacks, methods, metrics, models
-    from maskwright.api import anonymize, minimal_nodes, policy_schema, suggest_policy
+    from maskwright.api import anonymize, attack, minimal_nodes, policy_schema, suggest_policy
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
 
@@ -18,6 +18,7 @@ _HOME = {
     "Policy": "maskwright.core.policy",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
+    "attack": "maskwright.api",
     "minimal_nodes": "maskwright.api",
     "policy_schema": "maskwright.api",
     "suggest_policy": "maskwright.api",
@@ -29,6 +30,7 @@ __all__ = [
     "Release",
     "__version__",
     "anonymize",
+    "attack",
     "attacks",
     "methods",
     "metrics",

@@ -1,4 +1,4 @@
-"""The Python surface: `anonymize`, `suggest_policy`, `policy_schema`."""
+"""The Python surface: `anonymize`, `attack`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maskwright.attacking import adversary_named, attack_target, target_of
+from maskwright.attacks import ATTACKS
+from maskwright.core.adversary import Adversary, Attack
+from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
 from maskwright.core.settings import Registered
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
+from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
@@ -57,6 +62,31 @@ def anonymize(
         keep_private=keep_private,
     )
     return run(job, on_event, cancelled)
+
+
+def attack(
+    release: Release | str | Path,
+    attack: Attack | str | None = None,
+    *,
+    adversary: str | Adversary = "knows-method",
+    facts: int | None = None,
+) -> Beliefs | list[Beliefs]:
+    """Attack a release, in memory or in its folder: with one attack, or with every one that applies.
+
+    Args:
+        release: a `Release`, or the folder of one that kept its private/ part.
+        attack: a name or an attack with its settings; without it all of them, the worst belief first.
+        adversary: a preset ("neighbour", "journalist", "knows-method", "insider") or an `Adversary`.
+        facts: how many facts about others the adversary knows.
+    """
+    who = adversary if isinstance(adversary, Adversary) else adversary_named(adversary, facts)
+    target = target_of(release)
+    if attack is None:
+        return attack_target(target, list(ATTACKS), who)
+    found = attack_target(target, [attack], who)
+    if not found:
+        raise UsageError("this attack does not apply to this release")
+    return found[0]
 
 
 def minimal_nodes(

@@ -23,6 +23,7 @@ first steps:
   maskwright init patients.csv                         writes policy.yaml, to be read and edited
   maskwright anonymize patients.csv -p policy.yaml -o release/
   maskwright verify release/                           recounts what was written
+  maskwright attack release/                           what could anybody believe about anybody?
 """
 
 
@@ -57,6 +58,16 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--recount-only", action="store_true", help="do not compare the files with their hashes"
     )
+    command = add(
+        "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
+    )
+    command.add_argument("release", type=Path)
+    command.add_argument("--attack", action="append", help="only this attack (may be given several times)")
+    command.add_argument(
+        "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
+    )
+    command.add_argument("--facts", type=int, help="how many facts about others the adversary knows")
+    command.add_argument("--max-belief", help="exit with 1 when a belief is above this, e.g. 1/4")
     command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
@@ -216,6 +227,26 @@ def _verify(options: argparse.Namespace) -> int:
     else:
         print("\n".join([*notes, *verification_lines(result)]))
     return 0 if result.ok else 1
+
+
+def _attack(options: argparse.Namespace) -> int:
+    from maskwright.attacking import adversary_named, attack_target, target_of
+    from maskwright.attacks import ATTACKS
+    from maskwright.core.exact import to_fraction
+    from maskwright.terminal import belief_lines
+
+    try:
+        bound = None if options.max_belief is None else to_fraction(options.max_belief)
+    except ValueError as problem:
+        raise UsageError(f"--max-belief: {problem}") from None
+    who = adversary_named(options.adversary, options.facts)
+    found = attack_target(target_of(options.release), options.attack or list(ATTACKS), who)
+    above = [b for b in found if bound is not None and b.worst.after > bound]
+    if options.json:
+        print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
+    else:
+        print("\n".join(belief_lines(found, bound)))
+    return 1 if above else 0
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskwright import store
+from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.beliefs import Beliefs
+from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping, exact_view
@@ -226,18 +226,17 @@ class _Run:
             record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
         return record
 
-    def attack(self, made: _Made) -> tuple[Beliefs, ...]:
+    def target(self, made: _Made) -> Target:
         task, resolved = made.prepared.task, made.resolved
-        target = Target(
+        return Target(
             made.grouping, resolved.models, resolved.method, task.context, task.census,
             self.job.policy.recoding.exact,
         )  # fmt: skip
-        attacks = [ATTACKS[name]() for name in self.job.attacks]
-        return tuple(attack.run(target, Adversary()) for attack in attacks if attack.applies(target))
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:
         with self.step("attacking"):
-            beliefs = self.attack(made)
+            target = self.target(made)
+            beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
         recoding = self.job.policy.recoding
         shown = exact_view(made.grouping) if recoding.exact else made.grouping
         metrics = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
@@ -247,7 +246,7 @@ class _Run:
         )
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
-            tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings),
+            tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings), target=target,
         )  # fmt: skip
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:

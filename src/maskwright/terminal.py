@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.exact import show
 from maskwright.core.release import Release
@@ -98,6 +99,18 @@ def risk_lines(release: Release) -> Iterable[str]:
 def _ratio(text: str) -> float:
     top, _, bottom = text.partition("/")
     return int(top) / int(bottom or 1)
+
+
+def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[str]:
+    """One sentence per attack, the worst first."""
+    if not found:
+        yield "No attack applies to this release."
+    for beliefs in found:
+        mark = "  ABOVE THE BOUND" if bound is not None and beliefs.worst.after > bound else ""
+        yield f"{show(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
+        yield f"{'':18}before the release: {show(beliefs.worst.before)}"
+        yield f"{'':18}{beliefs.worst.whom}"
+        yield f"{'':18}{beliefs.worst.why}"
 
 
 def verification_lines(result: Verification) -> Iterable[str]:

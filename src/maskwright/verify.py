@@ -100,7 +100,7 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     can be checked for what it promises.
     """
     path = Path(folder)
-    manifest = _read_json(path / PUBLIC / MANIFEST)
+    manifest = read_json(path / PUBLIC / MANIFEST)
     problems = [] if recount_only else _compare_files(path, manifest)
     try:
         listed = [
@@ -188,7 +188,7 @@ def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_bytes())
     except OSError as problem:
@@ -205,7 +205,7 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     problems = []
     listed = [(PUBLIC, manifest)]
     if (path / PRIVATE / MANIFEST).is_file():
-        private = _read_json(path / PRIVATE / MANIFEST)
+        private = read_json(path / PRIVATE / MANIFEST)
         listed.append((PRIVATE, private))
         if private.get("public_manifest") != sha256(path / PUBLIC / MANIFEST):
             problems.append(f"{PUBLIC}/{MANIFEST} is not the one that was written")
@@ -232,7 +232,7 @@ def _recorded(
     if not file.is_file():
         what = "several rows per person" if unit else "requirements about more than its own rows"
         raise NotVerified(f"this release has {what}, which cannot be recounted without private/{CLASSES}")
-    stored = _read_json(file)
+    stored = read_json(file)
     try:
         place = {tuple(labels): i for i, labels in enumerate(stored["labels"])}
         order = [place.get(labels, -1) for labels in recount.labels]
@@ -267,7 +267,7 @@ def _reference(
     """The input's distributions, kept in private/; without them those of the release itself."""
     file = path / PRIVATE / REFERENCE
     if file.is_file():
-        stored = _read_json(file)
+        stored = read_json(file)
         return reference_from(stored)
     if sensitive:
         notes.append("private/ was not kept: distributions are compared with that of the release itself")

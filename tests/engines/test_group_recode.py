@@ -38,7 +38,9 @@ def numbers(example: Example, plan: GroupPlan) -> dict[int, int]:
     if plan.units.codes.shape[0] == 4 and allocation.cells is None:
         group_of = dict(zip(allocation.tuples.tolist(), allocation.groups.tolist(), strict=True))
         assert example.summary.joint is not None
-        pairs = zip(plan.groups.tolist(), (group_of[t] for t in example.summary.joint.tuples.tolist()), strict=True)
+        pairs = zip(
+            plan.groups.tolist(), (group_of[t] for t in example.summary.joint.tuples.tolist()), strict=True
+        )
     else:
         pairs = zip(plan.groups.tolist(), allocation.groups[order].tolist(), strict=True)
     found = {number: group for number, group in pairs if number}
@@ -138,7 +140,9 @@ def check_passed(made: Example, found: list[dict[str, str | None]], group: dict[
     """What passes through stays with its quasi-identifiers, and each row goes where rows of its cell went."""
     sources = [int(row["p"] or 0) for row in found]
     assert len(set(sources)) == len(sources)
-    went = Counter((made.cell(made.rows[i]), group[int(r["group"] or 0)]) for i, r in zip(sources, found, strict=True))
+    went = Counter(
+        (made.cell(made.rows[i]), group[int(r["group"] or 0)]) for i, r in zip(sources, found, strict=True)
+    )
     assert went == Counter((made.cell(row), g) for row, g in made.kept())
     for i, row in zip(sources, found, strict=True):
         if (row["a"], row["b"]) not in {("*", "*"), *(labels(made, g) for g in group.values())}:
@@ -210,7 +214,9 @@ def test_types_and_kinds_of_tables(engine: Engine, tmp_path: Path, kind: str, pa
             assert all(handed.schema[c] == source.schema[c] for c in handed.columns if c != "group")
             assert handed.height == 12
         elif kind == "pyarrow":
-            assert all(handed.schema.field(c).type == source.schema.field(c).type for c in handed.schema.names[1:])
+            assert all(
+                handed.schema.field(c).type == source.schema.field(c).type for c in handed.schema.names[1:]
+            )
         elif kind == "pandas":
             assert all(handed[c].dtype == source[c].dtype for c in handed.columns if c != "group")
 
@@ -226,7 +232,9 @@ def people(n: int) -> list[Row]:
     return [(*[(a, b) for a in A for b in B][i % 6], *pairs[i % 6]) for i in range(n)]
 
 
-def published_order(engine: Engine, made: Example, key: str, seed: int = 0) -> tuple[list[int], list[str], list[int]]:
+def published_order(
+    engine: Engine, made: Example, key: str, seed: int = 0
+) -> tuple[list[int], list[str], list[int]]:
     plan = bucketize.plan(made.grouping, ALL, (), key, np.random.default_rng(seed), together=[["s", "t"]])
     quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
     return (
@@ -254,7 +262,9 @@ def test_the_two_orders_are_independent(engine: Engine) -> None:
     codes = np.unique(values, return_inverse=True)[1]
     assert abs(np.corrcoef(codes, np.arange(n))[0, 1]) < limit
     assert abs(np.corrcoef(codes, first)[0, 1]) < limit
-    plan = bucketize.plan(made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]])
+    plan = bucketize.plan(
+        made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]]
+    )
     quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
     pairs = {row[:2]: row[2:] for row in made.rows}
     lines = zip(quasi, sensitive, strict=True)
@@ -312,7 +322,9 @@ def test_group_numbers_say_nothing(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("columns", [ALL, PLAIN])
-def test_containers_hold_published_values_only(engine: Engine, tmp_path: Path, columns: tuple[str, ...]) -> None:
+def test_containers_hold_published_values_only(
+    engine: Engine, tmp_path: Path, columns: tuple[str, ...]
+) -> None:
     table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 30
     made = example(engine, table, [0, -1, 1] * 30)  # nobody with HIV or a = 2 is published
     rng = np.random.default_rng(3)

@@ -11,10 +11,11 @@ from maskwright.core.worlds.anatomy import anatomy, anatomy_counts
 from maskwright.core.worlds.posterior import publication
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.methods.anatomize import buckets, eligible
+from maskwright.methods.anatomize import anatomize, buckets, eligible
 from maskwright.methods.anatomy import Anatomy, cut_into_blocks
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.mondrian import Mondrian
+from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.rows import Partition
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
@@ -104,6 +105,18 @@ def test_ranges_of_a_numeric_value() -> None:
     counts = grouping.classes.sensitive["s"]
     ranges = [sorted(int(v) for v in counts.of_class(c)) for c in range(counts.n_classes)]
     assert ranges == [[1, 2], [2, 3], [4, 5, 9]]
+
+
+def test_anatomization_of_a_full_domain_grouping() -> None:
+    """Classes of optimal-lattice, rows suppressed and all: the suppressed rows stay dropped."""
+    table = adult_rows("occupation")
+    task = table.task([MODELS["k-anonymity"](k=3)])
+    base = OptimalLattice(suppression="2%").group(task)
+    grouping = anatomize(task, base, 3)
+    holds(grouping, task)
+    assert grouping.dropped_rows == base.dropped_rows > 0
+    assert grouping.classes.n > 2 * base.classes.n
+    assert "note" not in grouping.search
 
 
 def test_what_is_refused() -> None:

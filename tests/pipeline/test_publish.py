@@ -20,7 +20,7 @@ from maskwright.core.events import Event
 from maskwright.core.persist import load_grouping
 from maskwright.errors import Cancelled, InputError, NotVerified, PolicyNotMet
 from maskwright.verify import verify
-from patients import HEADER, POLICY, leftovers, patients, write_csv
+from patients import HEADER, POLICY, leftovers, linkage, patients, write_csv
 
 
 def smallest(rows: list[tuple[Any, ...]]) -> int:
@@ -222,7 +222,7 @@ def test_people_are_counted_not_rows() -> None:
     assert counts == {"1*": 8, "2*": 3}, "six rows of two people are not a class of three"
     assert list(release.grouping.classes.sizes) == [3, 3]
     assert release.verdicts[0].worst == 3
-    risk = release.beliefs[0].measures["after"]
+    risk = linkage(release).measures["after"]
     assert risk["smallest_class"] == 3
     assert risk["highest"] == "1/3"
     rows = mw.anonymize(visits(), {k: v for k, v in VISITS.items() if k != "unit"})

@@ -62,11 +62,13 @@ def test_distorted_values_are_the_published_multiset(engine: Engine, table: list
     kept = made.kept()
     attributes = data.draw(st.sampled_from([["s"], ["t"], ["s", "t"]]))
     values: dict[str, list[str | None]] = {
-        name: [data.draw(st.sampled_from((None, *(S if name == "s" else T)))) for _ in kept] for name in attributes
+        name: [data.draw(st.sampled_from((None, *(S if name == "s" else T)))) for _ in kept]
+        for name in attributes
     }
     grouping = distort(made, values)
     wanted = {
-        name: Counter((g, v) for (_, g), v in zip(kept, column, strict=True)) for name, column in values.items()
+        name: Counter((g, v) for (_, g), v in zip(kept, column, strict=True))
+        for name, column in values.items()
     }
     true = {"s": Counter((g, row[2]) for row, g in kept), "t": Counter((g, row[3]) for row, g in kept)}
     plan = generalise.plan(grouping, ("p", "a", "b", "s", "t"), (), KEY, generator())

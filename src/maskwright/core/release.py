@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping
@@ -39,6 +40,7 @@ class Release:
     seeded: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
     path: Path | None = None
+    target: Target | None = field(default=None, repr=False)
     saver: Callable[..., Path] | None = field(default=None, repr=False)
 
     @property

@@ -262,7 +262,7 @@ def values_of(
     found = select([alias(value.copy(), "t"), alias(text_of(value, info), "v")], distinct)
     one: exp.Expression = column("t", "x")
     if info.kind != "other":
-        made = exp.TryCast(this=column("v", codes), to=exp.DataType.build(info.type))
+        made = exp.TryCast(this=column("v", codes), to=exp.DataType.build(info.type, udt=True))
         one = exp.Coalesce(this=one, expressions=[made])
     join = left_join(found.subquery("x", copy=False), equal(column("v", "x"), column("v", codes)))
     items = [column("k", codes), alias(exp.AnyValue(this=one), "t")]

@@ -25,7 +25,7 @@ from maskwright.kernels import partition
 from maskwright.kernels.partition import Int32s, sorted_by
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.requirement import refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, Rows, rows_of, to_grouping
 
 Anatomize = Annotated[int | None, Field(default=None, ge=2)]
 VOIDED = (
@@ -64,18 +64,24 @@ def buckets(
     l: int,  # noqa: E741
     rng: np.random.Generator,
     kernel: ModuleType | None = partition.compiled,
+    shuffled: bool = False,
 ) -> Partition:
-    """Anatomy inside each block; all of them must be eligible. Which rows of a value are taken is random."""
+    """Anatomy inside each block; all of them must be eligible. Which rows of a value are taken is random.
+
+    `shuffled`: the rows of each block are listed in random order already.
+    """
     good, counts = eligible(values, n_values, blocks, l)
     if not good.all():
         raise ValueError("a block holds a value too often for buckets of l different values")
     owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
     key = owner * n_values + values[blocks.order]
-    shuffled = rng.permutation(np.arange(len(key), dtype=np.int32))
+    places = np.arange(len(key), dtype=np.int32)
+    if not shuffled:
+        rng.shuffle(places)
     if blocks.n_groups * n_values < 2**31:
-        listed = shuffled[sorted_by(key.astype(np.int32)[shuffled], blocks.n_groups * n_values)]
+        listed = places[sorted_by(key.astype(np.int32)[places], blocks.n_groups * n_values)]
     else:
-        listed = shuffled[np.argsort(key[shuffled], kind="stable")]
+        listed = places[np.argsort(key[places], kind="stable")]
     bucket = np.full(len(key), -1, dtype=np.int32)
     ends = np.zeros(blocks.n_groups, dtype=np.int64)
     if kernel is not None:
@@ -120,6 +126,18 @@ def _place_left_over(
         bucket[place] = first + int(rng.choice(np.flatnonzero(free)))
 
 
+def anatomize(
+    task: Task,
+    grouping: Grouping,
+    l: int,  # noqa: E741
+    labels: LabelStyle = "hierarchy",
+    attribute: str | None = None,
+) -> Grouping:
+    """Anatomy inside the groups of any method: optimal-lattice, local recoding and so on."""
+    rows, groups = rows_of(grouping)
+    return anatomized(task, rows, groups, l, labels, grouping, attribute)
+
+
 def anatomized(
     task: Task,
     rows: Rows,
@@ -127,11 +145,12 @@ def anatomized(
     l: int | None,  # noqa: E741
     labels: LabelStyle,
     grouping: Grouping,
+    attribute: str | None = None,
 ) -> Grouping:
     """Anatomy inside the groups of another method; groups with a too frequent value stay as they are."""
     if l is None:
         return grouping
-    attribute = sensitive_attribute(task, None, "anatomization")
+    attribute = sensitive_attribute(task, attribute, "anatomization")
     values = rows.values(attribute)
     n_values = len(rows.summary.sensitive[attribute].values) + 1
     good, _ = eligible(values, n_values, groups, l)
@@ -150,7 +169,7 @@ def anatomized(
     }
     if any(model.about == "sensitive" for model in task.search):
         search["note"] = " ".join(filter(None, [search.get("note"), VOIDED]))
-    search.pop("groups")
+    search.pop("groups", None)
     result = to_grouping(task, rows, parts, labels, search)
     refuse_unless_met(task, result.classes, "after anatomization")
     return result

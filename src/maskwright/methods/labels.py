@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -18,8 +19,8 @@ from maskwright.core.grouping import Labels
 from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyNotMet
-from maskwright.kernels.partition import Covers, Int32s
-from maskwright.methods.axes import Axis, axis_of
+from maskwright.kernels.partition import Covers, Int32s, ranges
+from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 
 LabelStyle = Literal["hierarchy", "ranges"]
 
@@ -74,25 +75,45 @@ def label_groups(
     summary: Summary, levels: Mapping[str, Sequence[int]], style: LabelStyle, tuples: Int32s, start: Ints
 ) -> tuple[Labels, ...]:
     """The labels of groups; group g holds the rows with tuples `tuples[start[g]:start[g + 1]]`."""
+    axes = axes_of(summary)
+    if not axes:
+        return ()
+    matrix = np.ascontiguousarray(tuple_ranks(summary, axes).T)
+    low, high = ranges(matrix, np.ascontiguousarray(tuples), start[:-1].copy(), start[1:].copy())
     result = []
-    for a, hierarchy in enumerate(summary.attributes):
-        axis = axis_of(hierarchy)
-        small = np.int16 if len(axis.code) < 2**15 else np.int32  # half the memory to walk through at random
-        ranks = axis.rank.astype(small)[summary.codes[a]][tuples]
-        used = usable_levels(hierarchy, levels, style)
+    for a, axis in enumerate(axes):
+        used = usable_levels(axis.hierarchy, levels, style)
+        spans = Spans(low[:, a], high[:, a], matrix[:, a], tuples, start[:-1])
         if used:
-            result.append(_blocks(axis, used, ranks, start[:-1]))
-        elif hierarchy.ordered:
-            result.append(_ranges(hierarchy, ranks, start[:-1]))
+            result.append(_blocks(axis, used, spans))
+        elif axis.hierarchy.ordered:
+            result.append(_ranges(axis.hierarchy, spans))
         else:
-            result.append(_sets(axis, ranks, start[:-1]))
+            result.append(_sets(axis, spans))
     return tuple(result)
 
 
-def _blocks(axis: Axis, used: Sequence[int], ranks: Int32s, start: Ints) -> Labels:
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """The least and the largest rank of each group; and, where that is not enough, the rank of every row."""
+
+    low: Int32s
+    high: Int32s
+    of_tuple: Int32s
+    tuples: Int32s
+    start: Ints
+
+    @property
+    def n(self) -> int:
+        return len(self.low)
+
+    def ranks(self) -> Int32s:
+        return np.ascontiguousarray(self.of_tuple)[self.tuples]
+
+
+def _blocks(axis: Axis, used: Sequence[int], spans: Spans) -> Labels:
     """The smallest allowed block around each group; of equally small ones that of the finer level."""
-    hierarchy, n = axis.hierarchy, len(start)
-    low, high = np.minimum.reduceat(ranks, start), np.maximum.reduceat(ranks, start)
+    hierarchy, n, low, high = axis.hierarchy, spans.n, spans.low, spans.high
     coverage = np.full(n, np.iinfo(np.int64).max, dtype=np.int64)
     chosen = np.full(n, -1, dtype=np.int64)
     radix = max(len(hierarchy.levels[j].labels) for j in used)
@@ -102,8 +123,8 @@ def _blocks(axis: Axis, used: Sequence[int], ranks: Int32s, start: Ints) -> Labe
         if _contiguous(blocks):
             inside = blocks[low] == blocks[high]
         else:
-            of_row = blocks[ranks]
-            inside = np.minimum.reduceat(of_row, start) == np.maximum.reduceat(of_row, start)
+            of_row = blocks[spans.ranks()]
+            inside = np.minimum.reduceat(of_row, spans.start) == np.maximum.reduceat(of_row, spans.start)
         block = blocks[low]
         better = inside & (level.leaves[block] < coverage)
         coverage[better] = level.leaves[block[better]]
@@ -125,11 +146,10 @@ def _contiguous(blocks: Int32s) -> bool:
     return int((np.diff(blocks) != 0).sum()) + 1 == len(np.unique(blocks))
 
 
-def _ranges(hierarchy: Hierarchy, ranks: Int32s, start: Ints) -> Labels:
+def _ranges(hierarchy: Hierarchy, spans: Spans) -> Labels:
     """first-last; a single value is itself."""
-    low, high = np.minimum.reduceat(ranks, start), np.maximum.reduceat(ranks, start)
     radix = hierarchy.base + 1
-    keys, of_group = _numbered(low.astype(np.int64) * radix + high, radix * radix)
+    keys, of_group = _numbered(spans.low.astype(np.int64) * radix + spans.high, radix * radix)
     between = ".." if any("-" in value for value in hierarchy.values) else "-"
     texts: list[str | None] = []
     leaves = []
@@ -145,9 +165,9 @@ def _ranges(hierarchy: Hierarchy, ranks: Int32s, start: Ints) -> Labels:
     return _labels(hierarchy, texts, leaves, of_group)
 
 
-def _sets(axis: Axis, ranks: Int32s, start: Ints) -> Labels:
+def _sets(axis: Axis, spans: Spans) -> Labels:
     """{a, b}; a single value is itself, all of them are `*`."""
-    hierarchy = axis.hierarchy
+    hierarchy, ranks, start = axis.hierarchy, spans.ranks(), spans.start
     quote = any(set(value) & set("{},") for value in hierarchy.values)
     words = []
     for first in range(0, len(axis.code), 62):

@@ -28,6 +28,7 @@ from maskwright.methods.anatomize import sensitive_attribute
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.requirement import refuse_unless_met
+from maskwright.methods.rows import rows_of
 
 NOTE = (
     "sensitive values were changed; the bound 1/l holds only for an adversary who does not know MASK, for others "
@@ -143,10 +144,10 @@ class _Disguise:
 
     def _changes(self, plan: MaskPlan, held: Ints) -> Changes:
         """For each violating class draw a share, keep so many sensitive rows at random, replace the others."""
-        cells, groups, codes = _rows_of(self.base, self.attribute)
-        order = np.argsort(groups, kind="stable")
-        start = np.searchsorted(groups[order], np.arange(self.base.classes.n + 1))
-        table = codes[(groups >= 0) & ~self.sensitive[codes]]
+        rows, parts = rows_of(self.base)
+        codes = rows.values(self.attribute)
+        order, start = parts.order, parts.start
+        table = codes[order][~self.sensitive[codes[order]]]
         drawn: list[tuple[int, int, int]] = []
         for g in plan.violating:
             share = plan.shares[int(self.rng.integers(len(plan.shares)))]
@@ -161,7 +162,7 @@ class _Disguise:
                     "mask: every row holds a sensitive value; there is nothing to replace one by"
                 )
             new = pool[self.rng.integers(0, len(pool), len(replaced))]
-            drawn += zip(cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
+            drawn += zip(rows.cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
         return _collected(self.attribute, drawn)
 
     def _published(self, counts: ValueCounts, changes: Changes) -> ValueCounts:
@@ -181,21 +182,6 @@ class _Disguise:
         return ValueCounts.collect(
             counts.values, counts.n_classes, owner, codes, after.counts[there], counts.ordered
         )
-
-
-def _rows_of(grouping: Grouping, attribute: str) -> tuple[Ints, Ints, NDArray[np.int32]]:
-    """Cell, group and sensitive code of every row."""
-    joint, allocation = grouping.summary.joint, grouping.allocation
-    assert joint is not None  # noqa: S101 - for the type checker
-    if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
-        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
-        group_of[allocation.tuples] = allocation.groups
-        cells, groups, rows = np.arange(len(joint.rows), dtype=np.int64), group_of[joint.tuples], joint.rows
-    else:
-        cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
-    index = list(grouping.summary.sensitive).index(attribute)
-    every = np.repeat(cells, rows)
-    return every, np.repeat(groups, rows), joint.values[index][every]
 
 
 def _collected(attribute: str, drawn: Sequence[tuple[int, int, int]]) -> Changes:

@@ -135,6 +135,24 @@ def classes_of(rows: Rows, parts: Partition) -> Classes:
     return Classes(parts.sizes, parts.sizes, counts)
 
 
+def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
+    """The rows of any grouping, cell by cell, and its groups as a partition of them: the way back."""
+    joint, allocation = grouping.summary.joint, grouping.allocation
+    if joint is None:
+        raise PolicyError(
+            "several rows per person cannot be told apart row by row; remove `unit` from the policy"
+        )
+    if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
+        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int32)
+        group_of[allocation.tuples] = allocation.groups
+        groups = np.repeat(group_of[joint.tuples], joint.rows)
+        cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
+    else:
+        groups = np.repeat(allocation.groups.astype(np.int32), allocation.rows)
+        cells = np.repeat(allocation.cells.astype(np.int32), allocation.rows)
+    return Rows(grouping.summary, cells), Partition.of_groups(groups)
+
+
 def allocate(rows: Rows, parts: Partition) -> Allocation:
     """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
     radix = parts.n_groups + 1

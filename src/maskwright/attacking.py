@@ -1,0 +1,70 @@
+"""Be the adversary: run attacks on a release that is in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from maskwright.attacks import ATTACKS
+from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.persist import load_grouping
+from maskwright.core.policy import Policy
+from maskwright.core.release import Release
+from maskwright.core.settings import nearest
+from maskwright.errors import InputError, UsageError
+from maskwright.resolve import method_of, models_of
+from maskwright.store import PRIVATE
+from maskwright.verify import REFERENCE, read_json, reference_from
+
+# What each of them knows is explained in docs/threat-model.md.
+ADVERSARIES: dict[str, Adversary] = {
+    "neighbour": Adversary("neighbour"),
+    "journalist": Adversary("journalist"),
+    "knows-method": Adversary("knows-method", knows_method=True),
+    "insider": Adversary("insider", knows_method=True, facts=3),
+}
+
+
+def adversary_named(name: str, facts: int | None = None) -> Adversary:
+    """A preset, with another number of facts if wanted."""
+    if name not in ADVERSARIES:
+        raise UsageError(f"there is no adversary {name!r}; {nearest(name, ADVERSARIES)}")
+    preset = ADVERSARIES[name]
+    return preset if facts is None else Adversary(preset.name, preset.knows_method, facts)
+
+
+def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
+    """Every attack that applies, the worst belief first."""
+    chosen = [_built(a) for a in attacks]
+    found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+    return sorted(found, key=lambda b: b.worst.after, reverse=True)
+
+
+def _built(attack: Attack | str) -> Attack:
+    if isinstance(attack, Attack):
+        return attack
+    if attack not in ATTACKS:
+        raise UsageError(f"there is no attack {attack!r}; {nearest(attack, ATTACKS)}")
+    return ATTACKS[attack]()
+
+
+def target_of(release: Release | str | Path) -> Target:
+    """What an attack needs to know of a release: from memory, or from its private/ folder."""
+    if isinstance(release, Release):
+        if release.target is None:
+            raise UsageError("this release does not say how it was made; give its folder instead")
+        return release.target
+    private = Path(release) / PRIVATE
+    if not (private / "state.json").is_file():
+        raise InputError(
+            f"{str(release)!r} has no private/state.json: only a release that was made with --keep-private all "
+            "can be attacked later"
+        )
+    policy = Policy.load(private / "policy.yaml")
+    _, context = reference_from(read_json(private / REFERENCE))
+    try:
+        grouping = load_grouping(private)
+    except (OSError, ValueError, KeyError):
+        raise InputError(f"{str(private)!r} does not hold what was written there") from None
+    return Target(grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact)

@@ -1,0 +1,89 @@
+"""Attacking a release later: from its folder, from memory, from the command line."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import maskwright as mw
+from maskwright.errors import InputError, UsageError
+from patients import Command
+
+
+@pytest.fixture
+def folder(table: Path, policy: Path, tmp_path: Path) -> Path:
+    mw.anonymize(table, policy, tmp_path / "release")
+    return tmp_path / "release"
+
+
+def test_the_folder_gives_the_same_beliefs_as_memory(table: Path, policy: Path, folder: Path) -> None:
+    release = mw.anonymize(table, policy)
+    for name in ("linkage", "homogeneity", "background-knowledge"):
+        here, there = mw.attack(release, name), mw.attack(folder, name)
+        assert not isinstance(here, list)
+        assert not isinstance(there, list)
+        assert here.worst == there.worst
+        assert here.measures == there.measures
+
+
+def test_every_attack_that_applies_worst_first(folder: Path) -> None:
+    found = mw.attack(folder)
+    assert isinstance(found, list)
+    beliefs = [b.worst.after for b in found]
+    assert beliefs == sorted(beliefs, reverse=True)
+    assert {"linkage", "homogeneity", "background-knowledge"} <= {b.attack for b in found}
+
+
+def test_homogeneity_is_the_largest_share(folder: Path, table: Path, policy: Path) -> None:
+    release = mw.anonymize(table, policy)
+    counts = release.grouping.classes.sensitive["disease"]
+    shares = [
+        Fraction(n, int(release.grouping.classes.sizes[c]))
+        for c in range(counts.n_classes)
+        for n in counts.of_class(c).values()
+    ]
+    found = mw.attack(release, "homogeneity")
+    assert not isinstance(found, list)
+    assert found.worst.after == max(shares)
+
+
+def test_more_facts_never_help_less(folder: Path) -> None:
+    worst = []
+    for facts in range(4):
+        found = mw.attack(folder, "background-knowledge", facts=facts)
+        assert not isinstance(found, list)
+        worst.append(found.worst.after)
+    assert worst == sorted(worst)
+
+
+def test_the_command(maskwright: Command, folder: Path) -> None:
+    done = maskwright("attack", folder)
+    assert done.code == 0, done.err
+    assert "linkage (exact)" in done.out
+    only = maskwright("attack", folder, "--attack", "linkage", "--json").json
+    assert [b["attack"] for b in only["beliefs"]] == ["linkage"]
+    assert maskwright("attack", folder, "--attack", "linkage", "--max-belief", "1/4").code == 0
+    above = maskwright("attack", folder, "--max-belief", "0.01")
+    assert above.code == 1
+    assert "ABOVE THE BOUND" in above.out
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [(["--attack", "linkag"], "did you mean 'linkage'"), (["--adversary", "nobody"], "neighbour"),
+     (["--max-belief", "much"], "--max-belief")],
+)  # fmt: skip
+def test_bad_usage(maskwright: Command, folder: Path, options: list[str], word: str) -> None:
+    done = maskwright("attack", folder, *options)
+    assert done.code == 2
+    assert word in done.error
+
+
+def test_what_cannot_be_attacked(table: Path, policy: Path, tmp_path: Path) -> None:
+    mw.anonymize(table, policy, tmp_path / "r", keep_private="report")
+    with pytest.raises(InputError, match="keep-private"):
+        mw.attack(tmp_path / "r")
+    with pytest.raises(UsageError, match="no attack"):
+        mw.attack(mw.anonymize(table, policy), "magic")
