@@ -239,7 +239,10 @@ class _Run:
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
         recoding = self.job.policy.recoding
         shown = exact_view(made.grouping) if recoding.exact else made.grouping
-        metrics = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
+        measured = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
+        metrics = {
+            name: value for name, value in measured.items() if value == value
+        }  # NaN: not defined for it
         parts = tuple(
             Part(layout.name, made.grouping, layout.columns, recoding.name, tables[layout.name])
             for layout in made.layouts
@@ -384,8 +387,8 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
         remedy = f"; this release would satisfy {near}" if near else ""
         if model.use == "gate":
             remedy += (
-                "; or let the method search for it (use: search), at the price that its choice then says "
-                "something about the values"
+                "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
+                "that, the choice of other methods then says something about the values"
             )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.plan import GroupPlan
-from maskwright.engines.base import Engine, Reading
+from maskwright.engines.base import Engine, Reading, SummarySpec, recount_buckets
+from maskwright.errors import InputError, NotVerified
 from maskwright.recode import bucketize, generalise, permute
 from tests.recode.groups import KEY, Example, Row, example, fetch, frame, rows
 
@@ -346,11 +349,73 @@ def test_the_buckets_can_be_recounted(engine: Engine) -> None:
     table = people(30)
     made = example(engine, table, [i % 4 - 1 for i in range(30)])
     plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
-    quasi, sensitive = engine.bucketize(made.table, plan).values()
-    one, two = engine.recount(quasi, ["bucket"]), engine.recount(sensitive, ["bucket"], ["s", "t"])
-    assert one.labels == two.labels
-    assert one.rows == two.rows == [int(plan.sizes[int(g or 0)]) for (g,) in one.labels]
+    tables = engine.bucketize(made.table, plan)
+    found = recount_buckets(engine, tables, "bucket", ["s", "t"])
+    assert found.rows == found.people == [int(plan.sizes[int(g or 0)]) for (g,) in found.labels]
     group, counts = numbers(made, plan), defaultdict[tuple[int, str], int](int)
-    for number, value, rows_ in two.values["s"]:
-        counts[group[int(two.labels[number][0] or 0)], value or ""] += rows_
+    for number, value, rows_ in found.values["s"]:
+        counts[group[int(found.labels[number][0] or 0)], value or ""] += rows_
     assert counts == Counter((g, row[2]) for row, g in made.kept())
+    other = example(engine, table, [i % 5 - 1 for i in range(30)])
+    plan = bucketize.plan(other.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
+    tables["sensitive"] = engine.bucketize(other.table, plan)["sensitive"]
+    with pytest.raises(NotVerified, match="4 differ"):
+        recount_buckets(engine, tables, "bucket", ["s"])
+
+
+def test_values_come_back_in_their_type(engine: Engine, tmp_path: Path) -> None:
+    """Every type that a column can have, expanded without reading rows and with them."""
+    import datetime as dt
+
+    import polars as pl
+
+    a = {
+        "u8": pl.Series([1, 200, None], dtype=pl.UInt8), "u64": pl.Series([2**63, 1, 2], dtype=pl.UInt64),
+        "f32": pl.Series([0.1, 2.0, float("nan")], dtype=pl.Float32), "f64": pl.Series([0.1, 1e300, -0.0]),
+        "flag": pl.Series([True, None, False]), "day": pl.Series([dt.date(2024, 2, d) for d in (1, 2, 3)]),
+        "at": pl.Series([dt.datetime(2024, 1, 1, 12, 30, d, 250) for d in (1, 2, 3)]),
+        "money": pl.Series(["1.50", "2.00", "-0.01"]).cast(pl.Decimal(10, 2)),
+    }  # fmt: skip
+    given_ = pl.DataFrame({**a, "p": [0, 1, 2]})
+    table = engine.open(given_, Reading())
+    attributes = tuple(Hierarchy.of(n, engine.domain(table, n).values, []) for n in a)
+    summary = engine.summarise(table, SummarySpec(attributes, ()))
+    allocation = Allocation(np.arange(3), np.zeros(3, dtype=np.int64), summary.rows)
+    labels = tuple(Labels(n, ("*",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in a)
+    grouping = Grouping(summary, allocation, labels, allocated(summary, allocation, 1))
+    for columns in (tuple(a), (*a, "p")):
+        plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
+        handed = engine.hand_over(engine.recode(table, plan)).drop("group").sort("day")
+        expected = given_.select(columns).with_columns(pl.col("f32", "f64").fill_nan(None)).sort("day")
+        assert handed.schema == expected.schema
+        assert handed.rows() == expected.rows()
+
+
+def test_many_columns_need_several_words(engine: Engine) -> None:
+    import polars as pl
+
+    names = [f"q{i}" for i in range(12)]
+    values = [f"v{i}" for i in range(200)]
+    given_ = pl.DataFrame(
+        {**{n: [values[i], values[i], values[199 - i]] for i, n in enumerate(names)}, "p": [0, 1, 2]}
+    )
+    table = engine.open(given_, Reading())
+    summary = engine.summarise(table, SummarySpec(tuple(Hierarchy.of(n, values, []) for n in names)))
+    allocation = Allocation(np.arange(2), np.array([0, -1]), summary.rows)
+    labels = tuple(Labels(n, ("x",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in names)
+    grouping = Grouping(summary, allocation, labels, allocated(summary, allocation, 1))
+    for columns in (names, [*names, "p"]):
+        plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
+        found = fetch(engine, engine.recode(table, plan))
+        assert len(found) == int(summary.rows[0])
+        published = {tuple(r[n] for n in names) for r in found}
+        assert published <= {tuple(given_.select(names).row(i)) for i in range(3)}
+        assert len(published) == 1
+
+
+def test_a_table_that_changed_is_refused(engine: Engine) -> None:
+    made = example(engine, people(12), [i % 2 for i in range(12)], whole=False)
+    less = engine.open(frame(people(11)), Reading())
+    plan = permute.plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
+    with pytest.raises(InputError, match="changed while it was read"):
+        engine.recode(less, plan)

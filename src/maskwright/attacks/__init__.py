@@ -11,6 +11,7 @@ ATTACKS: Registry[Attack] = Registry(
         "linkage": "linkage:Linkage",
         "homogeneity": "homogeneity:Homogeneity",
         "background-knowledge": "background_knowledge:BackgroundKnowledge",
+        "minimality": "minimality:Minimality",
     },
 )
 

@@ -1,116 +1,235 @@
-"""Worlds drawn at random: how likely it was that finer nodes had to be refused, whatever the models ask.
+"""Worlds one by one: all of them where they are few, drawn at random where they are many; for any model.
 
-For everybody and every secret P(secret | refused) ≤ P(secret) / P(refused), so that one probability, bounded from below
-with stated confidence, bounds all beliefs at once. A violation among some of the groups is one among all of them:
-where there are many groups, a few that are likely to violate are enough for the bound.
+A world deals the values of each published group to its people. Where worlds are drawn, one number bounds the beliefs of
+everybody at once: P(secret | refused) ≤ P(secret) / P(refused). A violation among some of the groups is one among all
+of them, so that of many groups a few that are likely to violate are enough for a lower bound of P(refused).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks.refusals import Parts, looked_at_values
+from maskwright.attacks.refusals import Parts, group_of_tuples, looked_at_values
+from maskwright.attacks.secrets import Secrets
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.worlds.multisets import arrangements, assignments
 
-PEOPLE = 2_000  # whose values are dealt anew in each world
-RISK = 0.01  # one minus the confidence of the bound
+PEOPLE = 2_000  # whose values are dealt anew in each world that is drawn
+CELLS = 600_000  # people times worlds that are looked at one by one
+RISK = 0.01  # one minus the confidence of a bound
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The people of some groups, group by group, and the values that they have between them.
+
+    Attributes:
+        target: the release.
+        tuples: the tuple of each person.
+        group: the published group of each person.
+        items: the values of the groups, in the same order of groups: a code, or a combination of codes.
+        codes: per attribute that the models look at, the code that an item stands for.
+    """
+
+    target: Target
+    tuples: Ints
+    group: Ints
+    items: Ints
+    codes: dict[str, Ints]
+
+    @staticmethod
+    def of(target: Target, groups: Bools) -> Crowd:
+        grouping, summary = target.grouping, target.grouping.summary
+        of_tuple = group_of_tuples(grouping)
+        inside = np.flatnonzero((of_tuple >= 0) & groups[of_tuple])
+        inside = inside[np.argsort(of_tuple[inside], kind="stable")]
+        tuples = np.repeat(inside, summary.sizes[inside])
+        names = attributes_of(target)
+        if len(names) == 1:
+            counts = grouping.classes.sensitive[names[0]]
+            chosen = groups[counts.owner]
+            items = np.repeat(counts.codes[chosen], counts.counts[chosen]).astype(np.int64)
+            codes = {names[0]: np.arange(len(counts.values) + 1)}
+        else:
+            assert summary.joint is not None  # noqa: S101 - `can_deal` says so
+            joint, places = summary.joint, [list(summary.sensitive).index(name) for name in names]
+            of_cell = of_tuple[joint.tuples]
+            cells = np.flatnonzero((of_cell >= 0) & groups[of_cell])
+            cells = cells[np.argsort(of_cell[cells], kind="stable")]
+            kinds, number = np.unique(joint.values[places][:, cells], axis=1, return_inverse=True)
+            items = np.repeat(number.reshape(-1), joint.rows[cells])
+            codes = {name: kinds[i].astype(np.int64) for i, name in enumerate(names)}
+        return Crowd(target, tuples, of_tuple[tuples], items, codes)
+
+    def segments(self) -> list[slice]:
+        """Where each group lies."""
+        starts = np.flatnonzero(np.diff(self.group, prepend=-1)).tolist()
+        return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(self.group)], strict=True)]
+
+    def n_worlds(self) -> int:
+        """How many different worlds there are."""
+        result = 1
+        for part in self.segments():
+            result *= arrangements(np.unique(self.items[part], return_counts=True)[1].tolist())
+            if result > CELLS:
+                break
+        return result
+
+    def every_world(self) -> Ints:
+        """All different worlds, one row each; all are equally likely."""
+        worlds = self.n_worlds()
+        dealt = np.empty((worlds, len(self.tuples)), dtype=np.int64)
+        stride, number = 1, np.arange(worlds)
+        for part in self.segments():
+            ways = np.array(list(assignments(self.items[part].tolist())), dtype=np.int64)
+            dealt[:, part] = ways[number // stride % len(ways)]
+            stride *= len(ways)
+        return dealt
+
+    def draw(self, worlds: int, rng: np.random.Generator) -> Ints:
+        """Independent worlds, one row each."""
+        keys = rng.random((worlds, len(self.tuples)))
+        order = np.lexsort((keys, np.broadcast_to(self.group, keys.shape)), axis=1)
+        dealt = np.empty(order.shape, dtype=np.int64)
+        np.put_along_axis(dealt, order, np.broadcast_to(self.items, order.shape), axis=1)
+        return dealt
+
+    def refused(self, dealt: Ints, parts: Parts) -> Bools:
+        """In which worlds some part fails some model that the search looked at."""
+        context, worlds = self.target.context, len(dealt)
+        _, number = np.unique(parts.class_of[self.tuples], return_inverse=True)
+        number = number.reshape(-1)
+        n, sizes = int(number.max()) + 1, np.tile(np.bincount(number).astype(np.int64), worlds)
+        owner = (np.arange(worlds)[:, None] * n + number[None, :]).reshape(-1)
+        ones = np.ones(len(owner), dtype=np.int64)
+        sensitive = {}
+        for name, code in self.codes.items():
+            counts = self.target.grouping.classes.sensitive[name]
+            sensitive[name] = ValueCounts.collect(
+                counts.values, n * worlds, owner, code[dealt.reshape(-1)], ones, counts.ordered
+            )
+        classes = Classes(sizes, sizes, sensitive)
+        passes = np.ones(classes.n, dtype=bool)
+        for model in looked_at_values(self.target.models):
+            passes &= model.passing(classes, context)
+        return np.asarray(~passes.reshape(worlds, n).all(axis=1), dtype=bool)
+
+
+def attributes_of(target: Target) -> list[str]:
+    """The sensitive columns that the search looked at."""
+    names: dict[str, None] = {}
+    for model in looked_at_values(target.models):
+        name = model.attribute_name()
+        names |= dict.fromkeys(target.grouping.classes.sensitive if name is None else [name])
+    return list(names)
+
+
+def can_deal(target: Target) -> bool:
+    """Are the values known that belong together? One column needs nothing; several need joint counts."""
+    return len(attributes_of(target)) == 1 or target.grouping.summary.joint is not None
+
+
+def split_groups(target: Target, refused: Sequence[Parts]) -> Bools:
+    """Groups that some refused node divides; the others have nothing to do with it."""
+    sizes = target.grouping.classes.sizes
+    result = np.zeros(len(sizes), dtype=bool)
+    for parts in refused:
+        result |= np.bincount(parts.group, minlength=len(sizes)) > 1
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """All worlds in which some nodes are refused (`kept`), as a share of all worlds (`chance`).
+
+    `groups` are the published groups that the worlds are about.
+    """
+
+    crowd: Crowd
+    kept: Ints
+    chance: Fraction
+    groups: Bools
+
+    def beliefs(self, secrets: Secrets) -> dict[int, dict[int, Fraction]]:
+        """Secret → tuple → the share of its people who have the secret, over the worlds that are kept."""
+        crowd, n = self.crowd, len(self.kept)
+        values = crowd.target.grouping.classes.sensitive[secrets.attribute].values
+        tuples, number, sizes = np.unique(crowd.tuples, return_inverse=True, return_counts=True)
+        result = {}
+        for code, members in enumerate(secrets.sets, start=1):
+            inside = np.isin(
+                crowd.codes[secrets.attribute], [i + 1 for i, v in enumerate(values) if v in members]
+            )
+            held = np.bincount(number.reshape(-1), inside[self.kept].sum(axis=0), len(tuples)).astype(
+                np.int64
+            )
+            shares = zip(tuples.tolist(), held.tolist(), sizes.tolist(), strict=True)
+            result[code] = {t: Fraction(h, n * size) for t, h, size in shares}
+        return result
+
+
+def every_world(target: Target, refused: Sequence[Parts]) -> Listed | None:
+    """All worlds in which every one of these nodes is refused; None where there are too many to look at."""
+    groups = split_groups(target, refused)
+    people = int(target.grouping.classes.sizes[groups].sum())
+    if not 0 < people <= PEOPLE:
+        return None
+    crowd = Crowd.of(target, groups)
+    if crowd.n_worlds() * people > CELLS:
+        return None
+    dealt = crowd.every_world()
+    kept = _kept(crowd, dealt, refused)
+    return Listed(crowd, kept, Fraction(len(kept), len(dealt)), groups)
+
+
+def _kept(crowd: Crowd, dealt: Ints, refused: Sequence[Parts]) -> Ints:
+    for parts in refused:
+        dealt = dealt[crowd.refused(dealt, parts)]
+        if not len(dealt):
+            break
+    return dealt
 
 
 def refused_at_least(target: Target, refused: Sequence[Parts], draws: int) -> float:
-    """A lower bound, with 99 % confidence, for the probability that every one of these nodes is refused.
-
-    The worlds deal each group's values to its people; a node is refused when a class of it fails a model.
-    """
-    groups = _likely(target, refused)
+    """A lower bound, with 99 % confidence, for the probability that every one of these nodes is refused."""
+    groups = _likely(target, refused, split_groups(target, refused))
+    crowd = Crowd.of(target, groups)
     rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable
-    dealt = _Deals(target, groups, draws, rng)
-    every = np.ones(draws, dtype=bool)
-    for parts in refused:
-        every &= dealt.violated(parts)
-    return binomial_lower(int(every.sum()), draws, RISK)
+    kept = _kept(crowd, crowd.draw(draws, rng), refused)
+    return binomial_bound(len(kept), draws, RISK)
 
 
-def _likely(target: Target, refused: Sequence[Parts]) -> NDArray[np.bool_]:
-    """Groups to look at: those with the most parts per person, up to `PEOPLE` people (at least one group)."""
+def _likely(target: Target, refused: Sequence[Parts], split: Bools) -> Bools:
+    """Of the groups that are divided those with the most parts per person, up to `PEOPLE` people."""
     sizes = target.grouping.classes.sizes
     parts = np.zeros(len(sizes), dtype=np.int64)
     for one in refused:
         parts += np.bincount(one.group, minlength=len(sizes))
-    order = np.argsort(-parts / sizes, kind="stable")
-    order = order[parts[order] > len(refused)]  # a group of one part tells nothing
+    order = np.flatnonzero(split)
+    order = order[np.argsort(-(parts / sizes)[order], kind="stable")]
     enough = max(1, int(np.searchsorted(np.cumsum(sizes[order]), PEOPLE, side="right")))
     chosen = np.zeros(len(sizes), dtype=bool)
     chosen[order[:enough]] = True
     return chosen
 
 
-class _Deals:
-    """Many worlds at once: the people of the chosen groups, and the values that each world deals them."""
-
-    def __init__(
-        self, target: Target, groups: NDArray[np.bool_], draws: int, rng: np.random.Generator
-    ) -> None:
-        self.models, self.context = looked_at_values(target.models), target.context
-        self.draws, summary = draws, target.grouping.summary
-        of_tuple = np.full(summary.n_tuples, -1, dtype=np.int64)
-        of_tuple[target.grouping.allocation.tuples] = target.grouping.allocation.groups
-        inside = np.flatnonzero((of_tuple >= 0) & groups[of_tuple])
-        inside = inside[np.argsort(of_tuple[inside], kind="stable")]
-        self.tuples = np.repeat(inside, summary.sizes[inside])
-        group = of_tuple[self.tuples]
-        self.values: dict[str, tuple[ValueCounts, Ints]] = {}
-        keys = rng.random((draws, len(self.tuples)))
-        # sorted by group, then at random: where row i of the group's list of values goes in each world
-        order = np.lexsort((keys, np.broadcast_to(group, keys.shape)), axis=1)
-        for name in {m.attribute_name() or "" for m in self.models} or set():
-            for attribute in [name] if name else list(summary.sensitive):
-                if attribute not in self.values:
-                    self.values[attribute] = self._deal(target, attribute, groups, order)
-
-    def _deal(
-        self, target: Target, attribute: str, groups: NDArray[np.bool_], order: Ints
-    ) -> tuple[ValueCounts, Ints]:
-        counts = target.grouping.classes.sensitive[attribute]
-        chosen = groups[counts.owner]
-        listed = np.repeat(counts.codes[chosen], counts.counts[chosen]).astype(np.int64)
-        dealt = np.empty(order.shape, dtype=np.int64)
-        np.put_along_axis(dealt, order, np.broadcast_to(listed, order.shape), axis=1)
-        return counts, dealt
-
-    def violated(self, parts: Parts) -> NDArray[np.bool_]:
-        """In which worlds some part fails some model."""
-        mine, number = np.unique(parts.class_of[self.tuples], return_inverse=True)
-        n, sizes = len(mine), np.bincount(number.reshape(-1)).astype(np.int64)
-        owner = (np.arange(self.draws)[:, None] * n + number.reshape(-1)[None, :]).reshape(-1)
-        all_sizes = np.tile(sizes, self.draws)
-        sensitive = {
-            name: ValueCounts.collect(
-                counts.values, n * self.draws, owner, dealt.reshape(-1), np.ones(len(owner), np.int64),
-                counts.ordered,
-            )
-            for name, (counts, dealt) in self.values.items()
-        }  # fmt: skip
-        classes = Classes(all_sizes, all_sizes, sensitive)
-        passes = np.ones(classes.n, dtype=bool)
-        for model in self.models:
-            passes &= model.passing(classes, self.context)
-        return ~passes.reshape(self.draws, n).all(axis=1)
-
-
-def binomial_lower(successes: int, trials: int, risk: float) -> float:
-    """The Clopper-Pearson bound: the smallest p for which so many successes are not too surprising."""
+def binomial_bound(successes: int, trials: int, risk: float) -> float:
+    """The Clopper-Pearson bound from below: a smaller p would make so many successes too surprising."""
     if not successes:
         return 0.0
+    tail: Callable[[float], float] = lambda p: math.fsum(  # noqa: E731
+        math.comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(successes, trials + 1)
+    )
     low, high = 0.0, successes / trials
     for _ in range(60):
         p = (low + high) / 2
-        tail = math.fsum(
-            math.comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(successes, trials + 1)
-        )
-        low, high = (p, high) if tail < risk else (low, p)
+        low, high = (p, high) if tail(p) < risk else (low, p)
     return low

@@ -77,9 +77,10 @@ def varied(grouping: Grouping) -> Ints:
     return result
 
 
-def raw_classes(grouping: Grouping) -> Parts:
-    """The classes of the table before recoding, inside each published class."""
-    tuples = np.where(varied(grouping) >= 0, np.arange(grouping.summary.n_tuples), -1)
+def raw_classes(grouping: Grouping, starred: bool = False) -> Parts:
+    """The classes of the table before recoding, inside each published class; of the starred one only if asked."""
+    published = group_of_tuples(grouping) if starred else varied(grouping)
+    tuples = np.where(published >= 0, np.arange(grouping.summary.n_tuples), -1)
     return Parts.of(grouping, tuples, None, "exact values")
 
 
@@ -129,9 +130,10 @@ def judge(target: Target, node: Node, words: str) -> tuple[Reason, Parts | None]
     if len(parts.sizes) == len(np.unique(parts.group)):
         return "no finer", None
     for model in search:
-        if model.about == "quasi-identifiers":
-            if model.needs() or not model.passing(parts.classes(summary), target.context).all():
-                return "sizes", None
+        if model.about == "sensitive":
+            continue
+        if model.needs() or not model.passing(parts.classes(summary), target.context).all():
+            return "sizes", None
     return "refused", parts
 
 

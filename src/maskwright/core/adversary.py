@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
@@ -34,6 +35,8 @@ class Target:
         context: reference distributions and the like, as the models had them.
         census: the population table, where there is one.
         exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
+        weights: of the quasi-identifiers, as the method had them, and
+        levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
     """
 
     grouping: Grouping
@@ -42,6 +45,8 @@ class Target:
     context: Context = field(default_factory=Context)
     census: Summary | None = None
     exact: bool = False
+    weights: Mapping[str, Fraction] | None = None
+    levels: Mapping[str, Sequence[int]] | None = None
 
 
 class Attack(Registered):

@@ -75,7 +75,15 @@ def _asked(release: Release) -> Markup:
 
 
 def _risk(release: Release) -> Markup:
-    parts: list[object] = [tag("h2", "Risk before and after")]
+    rows = [
+        (b.attack, show(b.worst.before), show(b.worst.after), b.kind, f"{b.worst.whom}: {b.worst.why}")
+        for b in release.beliefs
+    ]
+    parts: list[object] = [
+        tag("h2", "Risk before and after"),
+        tag("p", "The largest belief that each attack leads to, for an adversary who knows the method."),
+        table(("attack", "before", "after", "", "whom it concerns, and why"), rows),
+    ]
     for beliefs in release.beliefs:
         before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
         if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
