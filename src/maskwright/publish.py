@@ -10,6 +10,7 @@ import secrets
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -119,7 +120,9 @@ class _Run:
             self.close()
             raise
         self.progress.emit(Event("done", "recounted and ready"))
-        return replace(release, saver=lambda path, **options: self.save(made, release, path, **options))
+        final = replace(release, saver=lambda path, **options: self.save(made, path, **options))
+        weakref.finalize(final, self.close)  # the engine is kept for `save`, and goes with the release
+        return final
 
     def to_folder(self, stage: store.Staging, keep_private: KeepPrivate) -> Release:
         """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
@@ -132,9 +135,8 @@ class _Run:
         return replace(release, path=stage.destination)
 
     def save(
-        self, made: _Made, release: Release, path: Path, overwrite: bool = False,
-        keep_private: KeepPrivate = "all",
-    ) -> Path:  # fmt: skip
+        self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
+    ) -> Path:
         """`Release.save`: write the table that was handed over."""
         store.recover(path)
         with store.Staging(path, overwrite) as stage:
@@ -175,8 +177,9 @@ class _Run:
             grouping = resolved.method.group(task)
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
-        if grouping.published:  # what is published must hold, not what is true
-            classes = replace(classes, sensitive={**classes.sensitive, **grouping.published})
+        classes = replace(
+            classes, sensitive=grouping.published_classes.sensitive
+        )  # a method may distort values
         _gate(classes, resolved.models, task.context)
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"

@@ -95,8 +95,8 @@ class Expected:
             rows[labels] += count
         values = {}
         if grouping.summary.joint is not None:  # otherwise counts are of people, and the table shows rows
-            true = {**grouping.classes.sensitive, **(grouping.published or {})}
-            values = {name: _counted(vc, names) for name, vc in true.items()}
+            shown = grouping.published_classes.sensitive
+            values = {name: _counted(vc, names) for name, vc in shown.items()}
         return Expected(rows, values)
 
     def compare(self, found: Recount) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import stat
 from collections import Counter
@@ -316,3 +317,20 @@ def test_events_tell_the_story(table: Path, policy: Path) -> None:
     assert steps[:4] == ["reading", "summarising", "searching", "recoding"]
     assert seen[-1].kind == "done"
     assert any("not published: name" in e.text for e in seen if e.kind == "note")
+
+
+def test_nothing_is_left_in_the_temporary_folder(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    release = mw.anonymize(pd.DataFrame(frame()), policy)
+    assert list((tmp_path / "tmp").iterdir()), "the engine is kept for save()"
+    release.save(tmp_path / "release")
+    del release
+    gc.collect()
+    assert list((tmp_path / "tmp").iterdir()) == []
+    with pytest.raises(PolicyNotMet):
+        mw.anonymize(pd.DataFrame(frame()), mw.Policy.load(policy).to_dict() | {
+            "require": [{"model": "k-anonymity", "k": 41}]})  # fmt: skip
+    assert list((tmp_path / "tmp").iterdir()) == []

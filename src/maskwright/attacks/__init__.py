@@ -12,6 +12,7 @@ ATTACKS: Registry[Attack] = Registry(
         "homogeneity": "homogeneity:Homogeneity",
         "background-knowledge": "background_knowledge:BackgroundKnowledge",
         "minimality": "minimality:Minimality",
+        "absence": "absence:Absence",
     },
 )
 

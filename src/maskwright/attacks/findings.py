@@ -90,8 +90,11 @@ def at_most(target: Target, secrets: Secrets, chance: Fraction, refused: int, ki
         f"{show(shares[worst])} of them have {secrets.name(code)}; that {nodes} refused is so in at least "
         f"{float(chance):.1%} of all worlds{sure}, and cannot tell more than this"
     )
+    whom = people_in_words(target.grouping, group)
+    if upper == 1:
+        whom, why = "anybody", f"{why}: what it tells could not be narrowed down"
     belief = Belief(
-        secrets.before(code), upper, people_in_words(target.grouping, group), why,
+        secrets.before(code), upper, whom, why,
         (math.nextafter(float(shares[worst]), 0), float(upper)),
     )  # fmt: skip
     every = np.ones(len(secrets.sizes), dtype=bool)

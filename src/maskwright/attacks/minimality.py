@@ -113,10 +113,12 @@ class Minimality(Attack):
     ) -> list[Finding]:
         """The belief of somebody who knows that every one of these nodes was refused."""
         if not refused:
-            return [
-                as_shown(target, s, "no finer node was refused for its sensitive values alone")
-                for s in secrets
-            ]
+            why = "no finer node was refused for its sensitive values alone"
+            if can_replay(target):
+                why += (
+                    "; but another node would have been published without a look at them, which may tell more"
+                )
+            return [as_shown(target, s, why) for s in secrets]
         listed = every_world(target, refused)
         if listed is not None and not len(listed.kept):
             return [as_shown(target, s, "no world explains what was refused") for s in secrets]

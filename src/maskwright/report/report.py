@@ -75,14 +75,14 @@ def _asked(release: Release) -> Markup:
 
 
 def _risk(release: Release) -> Markup:
-    rows = [
+    worst = [
         (b.attack, show(b.worst.before), show(b.worst.after), b.kind, f"{b.worst.whom}: {b.worst.why}")
         for b in release.beliefs
     ]
     parts: list[object] = [
         tag("h2", "Risk before and after"),
         tag("p", "The largest belief that each attack leads to, for an adversary who knows the method."),
-        table(("attack", "before", "after", "", "whom it concerns, and why"), rows),
+        table(("attack", "before", "after", "", "whom it concerns, and why"), worst),
     ]
     for beliefs in release.beliefs:
         before, after = beliefs.measures.get("before"), beliefs.measures.get("after")

@@ -1,0 +1,157 @@
+"""Absence: what is believed about people who are missing from the release because of their values.
+
+A class that was dropped for failing a requirement about sensitive values violated it, and who knows everybody's
+quasi-identifiers knows who was in it. Nothing is published about these people, so the prior is that each has a value with
+the probability of its share in the release, independently; the reason for their absence does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maskwright.attacks.refusals import looked_at_values, node_classes
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, secrets_of, threshold_of, word
+from maskwright.attacks.thresholds import Threshold, thresholds_of
+from maskwright.attacks.violations import violating_shares
+from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.core.classes import Ints
+from maskwright.core.exact import show
+
+
+class Absence(Attack):
+    """The belief about people who were dropped because a class of theirs failed a requirement about values."""
+
+    name: ClassVar[str] = "absence"
+
+    def applies(self, target: Target) -> bool:
+        grouping = target.grouping
+        if getattr(target.method, "suppress", "") != "failing-classes" or not grouping.dropped_rows:
+            return False
+        if grouping.levels is None or not grouping.classes.sensitive or grouping.summary.shared is not None:
+            return False
+        rules = thresholds_of(looked_at_values(target.models), target.context)
+        return bool(rules) and len({r.attribute for r in rules or ()}) == 1 and disjoint(rules or ())
+
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        secrets = secrets_of(target)
+        rules = thresholds_of(looked_at_values(target.models), target.context) or []
+        dropped = Dropped.of(target)
+        found = [_worst(target, s, rules, dropped) for s in secrets if rules[0].attribute == s.attribute]
+        belief, vulnerable = found[0]
+        people = int(dropped.sizes.sum())
+        return Beliefs(
+            self.name, adversary.name, "estimated", belief,
+            {
+                "prior": "each has a value with the probability of its share in the release, independently",
+                "dropped_for_values": int(dropped.sizes[dropped.for_values].sum()),
+                "classes_dropped_for_values": int(dropped.for_values.sum()),
+                "vulnerable_people": vulnerable,
+                "vulnerable_share": Fraction(vulnerable, people),
+                **beside(target, secrets),
+            },
+        )  # fmt: skip
+
+
+def disjoint(rules: Sequence[Threshold]) -> bool:
+    """Does no value belong to two sets?"""
+    codes = [code for rule in rules for code in rule.codes]
+    return len(set(codes)) == len(codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """The classes that were dropped: their people, a tuple of each, and whether values were the reason."""
+
+    sizes: Ints
+    first: Ints
+    for_values: Any
+
+    @staticmethod
+    def of(target: Target) -> Dropped:
+        """Everybody knows these classes: they are those of the published node that the release does not have."""
+        grouping, summary = target.grouping, target.grouping.summary
+        assert grouping.levels is not None  # noqa: S101 - `applies` says so
+        class_of, n = node_classes(summary, grouping.levels)
+        gone = np.zeros(n, dtype=bool)
+        gone[class_of[grouping.allocation.tuples[grouping.allocation.groups < 0]]] = True
+        first = np.zeros(n, dtype=np.int64)
+        first[class_of[::-1]] = np.arange(len(class_of))[::-1]
+        classes = summary.classes(class_of, n).take(gone)
+        search = [m for m in target.models if m.use == "search"]
+        least = max((m.least_size(target.context) for m in search), default=1)
+        large = classes.sizes >= least
+        for model in search:
+            if model.about == "quasi-identifiers" and not model.needs():
+                large &= model.passing(classes, target.context)
+        return Dropped(classes.sizes, first[gone], large)
+
+
+def _worst(
+    target: Target, secrets: Secrets, rules: Sequence[Threshold], dropped: Dropped
+) -> tuple[Belief, int]:
+    """The worst belief about somebody who was dropped, and how many are above the policy's bound."""
+    counts = target.grouping.published_classes.sensitive[secrets.attribute]
+    totals, people = counts.totals, int(counts.totals.sum())
+    held = [int(sum(totals[code] for code in rule.codes)) for rule in rules]
+    limit = threshold_of(target.models, secrets.attribute, len(target.grouping.classes.sensitive) == 1)
+    worst, vulnerable = NOTHING, 0
+    for size in np.unique(dropped.sizes[dropped.for_values]).tolist():
+        caps = [int(rule.caps(np.array([size]))[0]) for rule in rules]
+        shares = violating_shares(size, [*held, people - sum(held)], caps)
+        beliefs = _of_secrets(secrets, rules, counts.values, totals, shares)
+        at = np.flatnonzero(dropped.for_values & (dropped.sizes == size))
+        if max(beliefs.values(), default=Fraction(0)) > limit:
+            vulnerable += size * len(at)
+        for code, after in beliefs.items():
+            if after > worst.after:
+                whom = _in_words(target, dropped, int(at[0]))
+                prior = Fraction(int(sum(totals[i + 1] for i, v in enumerate(counts.values)
+                                         if v in secrets.sets[code - 1])), people)  # fmt: skip
+                why = (
+                    f"all {size} of their class are missing, though it was large enough, so it violated the requirement; "
+                    f"in the release {show(prior)} have {secrets.name(code)}"
+                )
+                worst = Belief(secrets.before(code), after, whom, why)
+    return worst, vulnerable
+
+
+def _of_secrets(
+    secrets: Secrets,
+    rules: Sequence[Threshold],
+    values: Sequence[str],
+    totals: Ints,
+    shares: Sequence[Fraction],
+) -> dict[int, Fraction]:
+    """The belief in each secret, from the share of each rule's set (the last: of all other values)."""
+    sets = [rule.codes for rule in rules]
+    named = frozenset[int]().union(*sets)
+    sets.append(frozenset(range(len(totals))) - named)
+    result = {}
+    for code, members in enumerate(secrets.sets, start=1):
+        mine = {i + 1 for i, v in enumerate(values) if v in members}
+        belief = Fraction(0)
+        for codes, share in zip(sets, shares, strict=True):
+            everybody = int(sum(totals[c] for c in codes))
+            if everybody:
+                belief += share * Fraction(int(sum(totals[c] for c in codes & mine)), everybody)
+            elif codes & mine:
+                belief += share * Fraction(len(codes & mine), len(codes))
+        result[code] = belief
+    return result
+
+
+def _in_words(target: Target, dropped: Dropped, which: int) -> str:
+    grouping, first = target.grouping, int(dropped.first[which])
+    labels = []
+    for hierarchy, codes, level in zip(
+        grouping.summary.attributes, grouping.summary.codes, grouping.levels or (), strict=True
+    ):
+        block = hierarchy.levels[level].blocks[codes[first]]
+        labels.append(f"{hierarchy.attribute} {word(hierarchy.levels[level].labels[block])}")
+    return f"each of the {int(dropped.sizes[which])} dropped people with {', '.join(labels)}"
