@@ -42,7 +42,7 @@ def plan_tables(
     """What the engine must do, and what the tables will look like."""
     recoding, sensitive = policy.recoding, tuple(policy.sensitive)
     if recoding.name == "generalise":
-        plan = generalise.plan(grouping, columns, drop_missing, key, rng)
+        plan = generalise.plan(grouping, columns, drop_missing, key)
         return plan, [Layout("data", tuple(columns), tuple(policy.quasi_identifiers), sensitive)]
     if not sensitive:
         raise PolicyError(f"recoding: {recoding.name} needs a sensitive column, and there is none")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,10 @@ from hypothesis import strategies as st
 from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.plan import GroupPlan
-from maskwright.engines.base import Engine, Reading, SummarySpec, recount_buckets
-from maskwright.errors import InputError, NotVerified
+from maskwright.engines.base import Engine, Reading, SummarySpec
+from maskwright.errors import InputError
 from maskwright.recode import bucketize, generalise, permute
-from tests.recode.groups import KEY, Example, Row, example, fetch, frame, rows
-
-ALL = ("p", "a", "b", "s", "t")
-PLAIN = ("s", "a", "t", "b")
+from tests.recode.groups import ALL, KEY, PLAIN, Example, Row, example, fetch, frame, numbers, people, rows
 
 
 @st.composite
@@ -32,23 +28,6 @@ def grouped(draw: st.DrawFn) -> tuple[list[Row], list[int], bool, bool]:
     if groups[0] < 0:
         groups[0] = 0  # something must be published, also where whole tuples follow their first row
     return table, groups, whole, draw(st.booleans())
-
-
-def numbers(example: Example, plan: GroupPlan) -> dict[int, int]:
-    """The group behind each published number."""
-    allocation = example.grouping.allocation
-    order = np.argsort(allocation.tuples, kind="stable")
-    if plan.units.codes.shape[0] == 4 and allocation.cells is None:
-        group_of = dict(zip(allocation.tuples.tolist(), allocation.groups.tolist(), strict=True))
-        assert example.summary.joint is not None
-        pairs = zip(
-            plan.groups.tolist(), (group_of[t] for t in example.summary.joint.tuples.tolist()), strict=True
-        )
-    else:
-        pairs = zip(plan.groups.tolist(), allocation.groups[order].tolist(), strict=True)
-    found = {number: group for number, group in pairs if number}
-    assert sorted(found) == list(range(1, len(found) + 1))
-    return found
 
 
 def exact(example: Example, row: Row, group: int) -> tuple[str | None, ...]:
@@ -224,150 +203,17 @@ def test_types_and_kinds_of_tables(engine: Engine, tmp_path: Path, kind: str, pa
             assert all(handed[c].dtype == source[c].dtype for c in handed.columns if c != "group")
 
 
-# --- what a reader could learn ------------------------------------------------------------------------
-
-
-def people(n: int) -> list[Row]:
-    """Singleton cells: the sensitive pair of a row follows from its quasi-identifiers."""
-    from tests.recode.groups import A, B, S, T
-
-    pairs = [(s, t) for s in S for t in T]
-    return [(*[(a, b) for a in A for b in B][i % 6], *pairs[i % 6]) for i in range(n)]
-
-
-def published_order(
-    engine: Engine, made: Example, key: str, seed: int = 0
-) -> tuple[list[int], list[str], list[int]]:
-    plan = bucketize.plan(made.grouping, ALL, (), key, np.random.default_rng(seed), together=[["s", "t"]])
-    quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
-    return (
-        [int(r["p"] or 0) for r in quasi],
-        [f"{r['s']}{r['t']}" for r in sensitive],
-        [int(r["group"] or 0) for r in quasi],
-    )
-
-
-def test_the_two_orders_are_independent(engine: Engine) -> None:
-    n = 6000
-    made = example(engine, people(n), [0] * n)
-    first, values, _ = published_order(engine, made, "11" * 32)
-    again = published_order(engine, made, "11" * 32)
-    assert (first, values) == again[:2]  # a retried task gives the same answer
-    other, other_values, _ = published_order(engine, made, "22" * 32)
-    place = np.argsort(other)
-    limit = 5 / np.sqrt(n)
-    assert abs(np.corrcoef(first, np.arange(n))[0, 1]) < limit
-    assert abs(np.corrcoef(place[first], np.arange(n))[0, 1]) < limit
-    true = [f"{s}{t}" for _, _, s, t in made.rows]
-    for order, column in ((first, values), (other, other_values)):
-        hits = sum(true[p] == v for p, v in zip(order, column, strict=True))
-        assert abs(hits - n / 6) < 5 * np.sqrt(n * 5 / 36)  # the same line in both tables tells nothing
-    codes = np.unique(values, return_inverse=True)[1]
-    assert abs(np.corrcoef(codes, np.arange(n))[0, 1]) < limit
-    assert abs(np.corrcoef(codes, first)[0, 1]) < limit
-    plan = bucketize.plan(
-        made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]]
-    )
-    quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
-    pairs = {row[:2]: row[2:] for row in made.rows}
-    lines = zip(quasi, sensitive, strict=True)
-    hits = sum(pairs[q["a"], q["b"]] == (v["s"], v["t"]) for q, v in lines)
-    assert abs(hits - n / 6) < 5 * np.sqrt(n * 5 / 36)
-
-
-@pytest.mark.parametrize("passes", [True, False])
-@pytest.mark.parametrize("key", ["11" * 32, "22" * 32])
-def test_every_permutation_is_equally_likely(engine: Engine, passes: bool, key: str) -> None:
-    """Many groups of three: each is shuffled independently, and s apart from t."""
-    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "10"), ("3", "b0", "cold", "20")]
-    trials = 1800
-    made = example(engine, table * trials, [i // 3 for i in range(3 * trials)])
-    plan = permute.plan(made.grouping, ALL if passes else PLAIN, (), key, np.random.default_rng(1))
-    groups = defaultdict[str | None, list[tuple[str | None, ...]]](list)
-    for row in fetch(engine, engine.recode(made.table, plan)):
-        groups[row["group"]].append((row["a"], row["s"], row["t"]))
-    orders: Counter[tuple[str | None, ...]] = Counter()
-    places: Counter[tuple[int, int]] = Counter()
-    for group in groups.values():
-        _, s, t = zip(*sorted(group), strict=True)
-        orders[s] += 1
-        places[s.index("cold"), t.index("20")] += 1
-    assert len(groups) == trials
-    assert set(orders) == set(permutations(["flu", "HIV", "cold"]))
-    expected = trials / 6
-    assert (
-        sum((k - expected) ** 2 / expected for k in orders.values()) < 25.7
-    )  # 1 in 10,000, 5 degrees of freedom
-    expected = trials / 9
-    chi = sum((places[i, j] - expected) ** 2 / expected for i in range(3) for j in range(3))
-    assert chi < 31.8  # 1 in 10,000, 8 degrees of freedom
-
-
-def test_which_rows_of_a_cell_go_where_is_drawn(engine: Engine) -> None:
-    """Four equal rows, one of them in each group: with the key each of them is in each group equally often."""
-    table: list[Row] = [("1", "b0", "flu", "10")] * 4
-    made = example(engine, table, [0, 1, 2, 3])
-    count: Counter[tuple[str | None, int]] = Counter()
-    for trial in range(80):
-        plan = generalise.plan(made.grouping, ALL, (), f"{trial:064x}")
-        for row in fetch(engine, engine.recode(made.table, plan)):
-            count[row["a"], int(row["p"] or 0)] += 1
-    assert len(count) == 16
-    assert sum((k - 20) ** 2 / 20 for k in count.values()) < 33.7  # 1 in 10,000, 9 degrees of freedom
-
-
-def test_group_numbers_say_nothing(engine: Engine) -> None:
-    table = people(48)
-    made = example(engine, table, [i // 4 for i in range(48)])  # twelve groups in the order of the input
-    ranks = []
-    for seed in range(40):
-        plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(seed))
-        group = numbers(made, plan)
-        ranks.append([group[i] for i in range(1, 13)])
-    mean = np.mean([np.corrcoef(r, np.arange(12))[0, 1] for r in ranks])
-    assert abs(mean) < 5 / np.sqrt(40 * 11)
-    assert len({tuple(r) for r in ranks}) == 40
-    plans = [bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(7)) for _ in range(2)]
-    assert numbers(made, plans[0]) == numbers(made, plans[1])
-
-
-@pytest.mark.parametrize("columns", [ALL, PLAIN])
-def test_containers_hold_published_values_only(
-    engine: Engine, tmp_path: Path, columns: tuple[str, ...]
-) -> None:
-    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 30
-    made = example(engine, table, [0, -1, 1] * 30)  # nobody with HIV or a = 2 is published
-    rng = np.random.default_rng(3)
-    published = engine.bucketize(made.table, bucketize.plan(made.grouping, columns, (), KEY, rng))
-    published["permuted"] = engine.recode(made.table, permute.plan(made.grouping, columns, (), KEY, rng))
-    published["generalised"] = engine.recode(made.table, generalise.plan(made.grouping, columns, (), KEY))
-    for name, written in published.items():
-        for form in ("csv", "parquet"):
-            engine.write(written, tmp_path / name, form)
-            content = (tmp_path / name).read_bytes()
-            assert b"HIV" not in content
-            assert b"place" not in content
-        rows_ = fetch(engine, written)
-        assert len(rows_) == 60
-        assert all(r.get("a") != "2" and r.get("t") != "20" for r in rows_)
-
-
 def test_the_buckets_can_be_recounted(engine: Engine) -> None:
-    table = people(30)
-    made = example(engine, table, [i % 4 - 1 for i in range(30)])
+    made = example(engine, people(30), [i % 4 - 1 for i in range(30)])
     plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
-    tables = engine.bucketize(made.table, plan)
-    found = recount_buckets(engine, tables, "bucket", ["s", "t"])
-    assert found.rows == found.people == [int(plan.sizes[int(g or 0)]) for (g,) in found.labels]
+    quasi, sensitive = engine.bucketize(made.table, plan).values()
+    one, two = engine.recount(quasi, ["bucket"]), engine.recount(sensitive, ["bucket"], ["s", "t"])
+    assert one.labels == two.labels
+    assert one.rows == two.rows == [int(plan.sizes[int(g or 0)]) for (g,) in one.labels]
     group, counts = numbers(made, plan), defaultdict[tuple[int, str], int](int)
-    for number, value, rows_ in found.values["s"]:
-        counts[group[int(found.labels[number][0] or 0)], value or ""] += rows_
+    for number, value, rows_ in two.values["s"]:
+        counts[group[int(two.labels[number][0] or 0)], value or ""] += rows_
     assert counts == Counter((g, row[2]) for row, g in made.kept())
-    other = example(engine, table, [i % 5 - 1 for i in range(30)])
-    plan = bucketize.plan(other.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
-    tables["sensitive"] = engine.bucketize(other.table, plan)["sensitive"]
-    with pytest.raises(NotVerified, match="4 differ"):
-        recount_buckets(engine, tables, "bucket", ["s"])
 
 
 def test_values_come_back_in_their_type(engine: Engine, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.plan import GroupPlan
 from maskwright.core.summary import Summary
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
 
@@ -19,6 +20,8 @@ A, B, S, T = ("1", "2", "3"), ("b0", "b1"), ("flu", "HIV", "cold"), ("10", "20")
 ATTRIBUTES = (Hierarchy.of("a", A, []), Hierarchy.of("b", B, []))
 SENSITIVE = (SensitiveSpec("s", S), SensitiveSpec("t", T))
 KEY = "00ff" * 16
+ALL = ("p", "a", "b", "s", "t")
+PLAIN = ("s", "a", "t", "b")  # without a column that passes through
 Row = tuple[str | None, str | None, str | None, str | None]
 
 
@@ -102,3 +105,26 @@ def example(
 
 def fetch(engine: Engine, table: Table) -> list[dict[str, str | None]]:
     return engine.sample(table, 10**6)
+
+
+def numbers(example: Example, plan: GroupPlan) -> dict[int, int]:
+    """The group behind each published number."""
+    allocation = example.grouping.allocation
+    order = np.argsort(allocation.tuples, kind="stable")
+    if plan.units.codes.shape[0] == 4 and allocation.cells is None:
+        group_of = dict(zip(allocation.tuples.tolist(), allocation.groups.tolist(), strict=True))
+        assert example.summary.joint is not None
+        pairs = zip(
+            plan.groups.tolist(), (group_of[t] for t in example.summary.joint.tuples.tolist()), strict=True
+        )
+    else:
+        pairs = zip(plan.groups.tolist(), allocation.groups[order].tolist(), strict=True)
+    found = {number: group for number, group in pairs if number}
+    assert sorted(found) == list(range(1, len(found) + 1))
+    return found
+
+
+def people(n: int) -> list[Row]:
+    """Singleton cells: the sensitive pair of a row follows from its quasi-identifiers."""
+    pairs = [(s, t) for s in S for t in T]
+    return [(*[(a, b) for a in A for b in B][i % 6], *pairs[i % 6]) for i in range(n)]

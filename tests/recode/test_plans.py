@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Grouping
+from maskwright.core.grouping import Changes, Grouping
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, SummarySpec
@@ -34,95 +34,94 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-@dataclass(frozen=True, eq=False)
-class Distorted(Grouping):
-    """A grouping whose method distorted sensitive values."""
-
-    published: Mapping[str, ValueCounts] = field(default_factory=dict)
-
-
-def distort(made: Example, values: dict[str, list[str | None]]) -> Distorted:
-    """Publish `values[name][i]` instead of the value of the i-th published row."""
-    groups = np.array([g for _, g in made.kept()], dtype=np.int64)
-    counts = {}
-    for name, column in values.items():
-        domain = made.summary.sensitive[name].values
-        codes = np.array([domain.index(v) + 1 if v is not None else 0 for v in column], dtype=np.int64)
-        n = made.grouping.classes.n
-        counts[name] = ValueCounts.collect(domain, n, groups, codes, np.ones(len(codes), dtype=np.int64))
-    g = made.grouping
-    return Distorted(g.summary, g.allocation, g.labels, g.classes, g.levels, g.starred, published=counts)
+def distort(made: Example, values: list[str | None], name: str = "s") -> Grouping:
+    """Publish `values[i]` of a column instead of the value of the i-th published row."""
+    a = ("s", "t").index(name)
+    domain, kept = made.summary.sensitive[name].values, made.kept()
+    assert made.summary.joint is not None
+    groups = np.array([g for _, g in kept], dtype=np.int64)
+    codes = np.array([domain.index(v) + 1 if v is not None else 0 for v in values], dtype=np.int64)
+    cells = np.array([made.cell(row) for row, _ in kept], dtype=np.int64)
+    counts = ValueCounts.collect(
+        domain, made.grouping.classes.n, groups, codes, np.ones(len(codes), dtype=np.int64)
+    )
+    new = codes != made.summary.joint.values[a][cells]
+    table, rows_ = np.unique(np.stack([cells, groups, codes])[:, new], axis=1, return_counts=True)
+    changes = Changes(name, table[0], table[1], table[2].astype(np.int32), rows_.astype(np.int64))
+    return replace(made.grouping, published={name: counts}, changes=changes)
 
 
 @settings(max_examples=40, deadline=None)
 @given(rows, st.data())
-def test_distorted_values_are_the_published_multiset(engine: Engine, table: list[Row], data: Any) -> None:
+def test_distorted_values_are_published(engine: Engine, table: list[Row], data: Any) -> None:
     groups = [0, *(data.draw(st.integers(-1, 2)) for _ in table[1:])]
     made = example(engine, table, groups, whole=data.draw(st.booleans()))
-    kept = made.kept()
-    attributes = data.draw(st.sampled_from([["s"], ["t"], ["s", "t"]]))
-    values: dict[str, list[str | None]] = {
-        name: [data.draw(st.sampled_from((None, *(S if name == "s" else T)))) for _ in kept]
-        for name in attributes
-    }
-    grouping = distort(made, values)
-    wanted = {
-        name: Counter((g, v) for (_, g), v in zip(kept, column, strict=True))
-        for name, column in values.items()
-    }
-    true = {"s": Counter((g, row[2]) for row, g in kept), "t": Counter((g, row[3]) for row, g in kept)}
-    plan = generalise.plan(grouping, ("p", "a", "b", "s", "t"), (), KEY, generator())
-    found = fetch(engine, engine.recode(made.table, plan))
-    number = {f"a:{g}": g for g in range(grouping.classes.n)}
-    for name, i in (("s", 2), ("t", 3)):
-        written = Counter((number[str(r["a"])], r[name]) for r in found)
-        assert written == wanted.get(name, true[name])
-        unchanged = sum(r[name] == made.rows[int(r["p"] or 0)][i] for r in found)
-        assert unchanged == (written & true[name]).total()  # as many true values in place as there can be
-    assert Counter((r["a"], made.cell(made.rows[int(r["p"] or 0)])) for r in found) == Counter(
-        (f"a:{g}", made.cell(row)) for row, g in kept
+    kept, name = made.kept(), data.draw(st.sampled_from(["s", "t"]))
+    column = 2 + ("s", "t").index(name)
+    values = [data.draw(st.sampled_from((None, *(S if name == "s" else T)))) for _ in kept]
+    grouping = distort(made, values, name)
+    shown: list[tuple[Row, int]] = []
+    for (row, g), value in zip(kept, values, strict=True):
+        shown.append(((*row[:column], value, *row[column + 1 :]), g))  # type: ignore[arg-type]
+    changed = sum(row[column] != new[column] for (row, _), (new, _) in zip(kept, shown, strict=True))
+
+    passing = generalise.plan(grouping, ("p", "a", "b", "s", "t"), (), KEY)
+    found = fetch(engine, engine.recode(made.table, passing))
+    sources = [made.rows[int(r["p"] or 0)] for r in found]
+    after = Counter((r["a"], made.cell(row), r["s"], r["t"]) for r, row in zip(found, sources, strict=True))
+    wanted = Counter(
+        (f"a:{g}", made.cell(row), *new[2:]) for (row, g), (new, _) in zip(kept, shown, strict=True)
     )
-    for recoding in (bucketize, permute):
-        shuffled = recoding.plan(grouping, ("a", "b", "s", "t"), (), KEY, generator(), exact=False)
-        tables = [engine.recode(made.table, shuffled)]
-        if recoding is bucketize:
-            tables = [engine.bucketize(made.table, shuffled)["sensitive"]]
-        for name in ("s", "t"):
-            out = Counter((r["group"], r[name]) for r in fetch(engine, tables[0]))
-            assert sorted(Counter(out).values()) == sorted(wanted.get(name, true[name]).values())
-            assert shuffled.blocks[("s", "t").index(name)].names == (name,)
+    assert after == wanted
+    assert sum(r[name] != row[column] for r, row in zip(found, sources, strict=True)) == changed
+    expanded = generalise.plan(grouping, ("s", "a", "t"), (), KEY)
+    assert isinstance(expanded, GroupPlan)
+    assert not expanded.passed
+    found = fetch(engine, engine.recode(made.table, expanded))
+    assert Counter((r["a"], r["s"], r["t"]) for r in found) == Counter(
+        (f"a:{g}", *row[2:]) for row, g in shown
+    )
+
+    for together in ((), [["s", "t"]]):
+        shuffled = bucketize.plan(
+            grouping, ("a", "b", "s", "t"), (), KEY, generator(), exact=False, together=together
+        )
+        label = {int(r["group"] or 0): r["a"] for r in fetch(engine, engine.recode(made.table, shuffled))}
+        for out in (engine.recode(made.table, shuffled), engine.bucketize(made.table, shuffled)["sensitive"]):
+            found = fetch(engine, out)
+            for columns in [("s", "t")] if together else [("s",), ("t",)]:
+                picked = [("s", "t").index(c) + 2 for c in columns]
+                written = Counter((label[int(r["group"] or 0)], *(r[c] for c in columns)) for r in found)
+                assert written == Counter((f"a:{g}", *(row[i] for i in picked)) for row, g in shown)
 
 
 def test_changed_rows_are_drawn(engine: Engine) -> None:
-    """One of four rows loses its value: each of them equally often."""
-    table: list[Row] = [(a, "b0", "HIV", None) for a in ("1", "1", "2", "3")]
-    made = example(engine, table, [0] * 4)
-    grouping = distort(made, {"s": ["HIV", "HIV", "HIV", "flu"]})
+    """One of four equal rows loses its value: each of them equally often."""
+    made = example(engine, [("1", "b0", "HIV", None)] * 4, [0] * 4)
+    grouping = distort(made, ["HIV", "HIV", "HIV", "flu"])
     changed: Counter[str | None] = Counter()
-    for seed in range(80):
-        plan = generalise.plan(grouping, ("p", "s"), (), f"{seed:064x}", np.random.default_rng(seed))
+    for trial in range(80):
+        plan = generalise.plan(grouping, ("p", "s"), (), f"{trial:064x}")
         changed[next(r["p"] for r in fetch(engine, engine.recode(made.table, plan)) if r["s"] == "flu")] += 1
-    assert sum((k - 20) ** 2 / 20 for k in changed.values()) < 21.1  # 1 in 10,000, 3 degrees of freedom
     assert len(changed) == 4
+    assert sum((k - 20) ** 2 / 20 for k in changed.values()) < 21.1  # 1 in 10,000, 3 degrees of freedom
 
 
-def test_distorted_counts_must_fit(engine: Engine) -> None:
-    table: list[Row] = [("1", "b0", "HIV", "10")] * 3
-    made = example(engine, table, [0, 0, 1])
-    short = distort(made, {"s": ["flu", "HIV", "HIV"]})
+def test_changes_must_fit(engine: Engine) -> None:
+    made = example(engine, [("1", "b0", "HIV", "10")] * 3, [0, 0, 1])
+    grouping = distort(made, ["flu", "HIV", "HIV"])
+    assert grouping.changes is not None
+    for wrong, message in (
+        (replace(grouping.changes, rows=np.array([3])), "more rows"),
+        (replace(grouping.changes, groups=np.array([-1])), "not published"),
+        (replace(grouping.changes, groups=np.array([2])), "not published"),
+        (replace(grouping.changes, cells=np.array([1])), "not published"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            generalise.plan(replace(grouping, changes=wrong), ("a", "s"), (), KEY)
     one = ValueCounts.collect(S, 2, np.array([0, 1]), np.array([1, 1]), np.array([1, 1]))
-    short = Distorted(**{**vars(short), "published": {"s": one}})
-    with pytest.raises(ValueError, match="as many values as rows"):
-        generalise.plan(short, ("a", "s"), (), KEY, generator())
     with pytest.raises(ValueError, match="not as many as the rows"):
-        bucketize.plan(short, ("a", "s"), (), KEY, generator())
-
-
-def test_a_distorted_column_cannot_stay_together(engine: Engine) -> None:
-    made = example(engine, [("1", "b0", "HIV", "10")], [0])
-    grouping = distort(made, {"s": ["flu"]})
-    with pytest.raises(PolicyError, match="distorts the values of 's'"):
-        permute.plan(grouping, ("a", "s", "t"), (), KEY, generator(), together=[["s", "t"]])
+        bucketize.plan(replace(grouping, published={"s": one}), ("a", "s"), (), KEY, generator())
 
 
 def test_refusals(engine: Engine) -> None:
@@ -152,8 +151,6 @@ def test_several_rows_per_person(engine: Engine) -> None:
 
 
 def test_an_allocation_must_take_every_row(engine: Engine) -> None:
-    from dataclasses import replace
-
     made = example(engine, [("1", "b0", "HIV", "10")] * 3, [0, 0, 1])
     short = replace(made.grouping.allocation, rows=np.array([1, 1]))
     with pytest.raises(ValueError, match="every row"):
@@ -162,8 +159,6 @@ def test_an_allocation_must_take_every_row(engine: Engine) -> None:
 
 def test_exact_labels_keep_the_type(engine: Engine) -> None:
     """A column that no group had to coarsen is published as it is."""
-    from dataclasses import replace
-
     table: list[Row] = [("1", "b0", "flu", "10"), ("1", "b1", "HIV", "10"), (None, "b0", "flu", "20")]
     made = example(engine, table, [0, 0, 1])
     of_group = np.array([1, 0], dtype=np.int32)
@@ -175,7 +170,5 @@ def test_exact_labels_keep_the_type(engine: Engine) -> None:
 
 
 def test_full_domain_groupings_stay_maps(engine: Engine) -> None:
-    from dataclasses import replace
-
     made = example(engine, [("1", "b0", "flu", "10")], [0], whole=True)
     assert isinstance(generalise.plan(replace(made.grouping, levels=(0, 0)), ("a", "s"), (), KEY), Plan)

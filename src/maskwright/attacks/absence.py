@@ -1,8 +1,8 @@
 """Absence: what is believed about people who are missing from the release because of their values.
 
 A class that was dropped for failing a requirement about sensitive values violated it, and who knows everybody's
-quasi-identifiers knows who was in it. Nothing is published about these people, so the prior is that each has a value with
-the probability of its share in the release, independently; the reason for their absence does the rest.
+quasi-identifiers knows who was in it. Nothing is published about these people, so the prior is that each has a value
+with the probability of its share in the release, independently; the reason for their absence does the rest.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from maskwright.attacks.draws import Bools
 from maskwright.attacks.refusals import looked_at_values, node_classes
 from maskwright.attacks.secrets import NOTHING, Secrets, beside, secrets_of, threshold_of, word
 from maskwright.attacks.thresholds import Threshold, thresholds_of
@@ -35,8 +36,12 @@ class Absence(Attack):
             return False
         if grouping.levels is None or not grouping.classes.sensitive or grouping.summary.shared is not None:
             return False
+        if any(s.several for s in secrets_of(target)):
+            return False
         rules = thresholds_of(looked_at_values(target.models), target.context)
-        return bool(rules) and len({r.attribute for r in rules or ()}) == 1 and disjoint(rules or ())
+        if not rules or len({r.attribute for r in rules}) > 1 or not disjoint(rules):
+            return False
+        return bool(Dropped.of(target).for_values.any())
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
@@ -70,7 +75,7 @@ class Dropped:
 
     sizes: Ints
     first: Ints
-    for_values: Any
+    for_values: Bools
 
     @staticmethod
     def of(target: Target) -> Dropped:
@@ -114,7 +119,7 @@ def _worst(
                 prior = Fraction(int(sum(totals[i + 1] for i, v in enumerate(counts.values)
                                          if v in secrets.sets[code - 1])), people)  # fmt: skip
                 why = (
-                    f"all {size} of their class are missing, though it was large enough, so it violated the requirement; "
+                    f"all {size} of their class are missing, though it was large enough: it violated the requirement; "
                     f"in the release {show(prior)} have {secrets.name(code)}"
                 )
                 worst = Belief(secrets.before(code), after, whom, why)

@@ -119,7 +119,7 @@ def beliefs_of(
     each = credibility_each(grouped.merged) if scope == "class" else credibility_release(grouped.merged)
     if each is None:
         return
-    overlap = _overlaps(target, secrets, threshold)
+    overlap = overlaps(target, secrets, threshold)
     for group, members, merged, found in zip(
         grouped.groups.tolist(), grouped.members, grouped.merged, each, strict=True
     ):
@@ -135,7 +135,7 @@ def beliefs_of(
                 yield Row(equal, code, share, mine, rest, merged.sensitive, people, error)
 
 
-def _overlaps(
+def overlaps(
     target: Target, secrets: Secrets, threshold: Threshold
 ) -> Callable[[int], dict[int, tuple[int, int]]]:
     """Per group and secret: people whose value belongs to the secret and to the deciding set, or only to the secret."""

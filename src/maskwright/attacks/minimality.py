@@ -15,6 +15,7 @@ from pydantic import Field
 from maskwright.attacks.counting import counted
 from maskwright.attacks.draws import can_deal, every_world, refused_at_least
 from maskwright.attacks.findings import Finding, Kind, as_shown, at_most, enumerated
+from maskwright.attacks.partitions import cut_family, cut_finding
 from maskwright.attacks.refusals import (
     FULL_DOMAIN,
     Parts,
@@ -52,7 +53,7 @@ class Minimality(Attack):
             return False
         if target.grouping.summary.shared is not None or any(s.several for s in secrets_of(target)):
             return False
-        return shows_all(target) or searched_a_lattice(target)
+        return shows_all(target) or searched_a_lattice(target) or cut_family(target) is not None
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
@@ -60,6 +61,9 @@ class Minimality(Attack):
         measures["status"] = _status(target, secrets)
         if shows_all(target):
             found = [as_shown(target, s, BLIND_METHOD) for s in secrets]
+            measures["knowing"] = METHOD
+        elif cut_family(target) is not None:
+            found = [cut_finding(target, s) for s in secrets]
             measures["knowing"] = METHOD
         else:
             found, more = self._lattice(target, secrets)

@@ -26,11 +26,13 @@ def violating_shares(n: int, weights: Sequence[int], caps: Sequence[int]) -> lis
         caps: the most of each set that is allowed.
 
     Returns:
-        One share per weight. Where the weights make a violation impossible, the sets that might have violated are
-        taken to be equally frequent: something must have.
+        One share per weight. Where the weights make a violation impossible, sets that occur nowhere else are taken
+        to occur once; where the caps do, nothing is known, and the shares are those of the weights.
     """
+    if all(cap >= n for cap in caps):
+        return [Fraction(w, sum(weights)) for w in weights]
     if not any(w and cap < n for w, cap in zip(weights[:-1], caps, strict=True)):
-        return violating_shares(n, [*(1 if cap < n else 0 for cap in caps), 0], caps)
+        return violating_shares(n, [*(max(1, w) for w in weights[:-1]), weights[-1]], caps)
     if n * sum(min(cap, n) + 1 for cap in caps) * (len(caps) + 1) <= EXACT:
         return _exactly(n, weights, [*caps, n])
     return _approximately(n, weights, caps)
@@ -74,9 +76,9 @@ def _approximately(n: int, weights: Sequence[int], caps: Sequence[int]) -> list[
         j = np.arange(max(cap + 1, 0), n + 1, dtype=np.float64)
         log = log_binomial(j, np.full(len(j), float(n)), w / whole)
         top = float(log.max())
-        chance = np.exp(log - top)
-        logs.append(top + math.log(float(chance.sum())))
-        means.append(float((chance * j).sum() / chance.sum()) / n)
+        tail = np.exp(log - top)
+        logs.append(top + math.log(float(tail.sum())))
+        means.append(float((tail * j).sum() / tail.sum()) / n)
     most = max(logs)
     chances = [math.exp(x - most) for x in logs]
     result = []

@@ -8,7 +8,7 @@ missing tokens are missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.errors import NotVerified
 
 Format = Literal["csv", "parquet"]
 Kind = Literal["text", "integer", "number", "boolean", "date", "timestamp", "other"]
@@ -144,19 +143,3 @@ class Engine(Protocol):
         """A recoded table as the caller's own kind."""
 
     def close(self) -> None: ...
-
-
-def recount_buckets(
-    engine: Engine, tables: Mapping[str, Table], group: str, sensitive: Sequence[str]
-) -> Recount:
-    """The groups of a bucketized release as classes: labelled by number, values from the sensitive table.
-
-    Both tables must hold the same groups with the same number of rows.
-    """
-    rows = engine.recount(tables["quasi-identifiers"], [group])
-    values = engine.recount(tables["sensitive"], [group], sensitive)
-    if (rows.labels, rows.rows) != (values.labels, values.rows):
-        ours, theirs = (dict(zip(c.labels, c.rows, strict=True)) for c in (rows, values))
-        wrong = sum(ours.get(g) != theirs.get(g) for g in ours.keys() | theirs.keys())
-        raise NotVerified(f"the two tables do not hold the same groups: {wrong} differ in their rows")
-    return values

@@ -11,6 +11,7 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.plan import Block, GroupPlan
 from maskwright.errors import PolicyError
 from maskwright.recode import entries as e
+from maskwright.recode.disguise import disguised
 
 
 def shuffled(
@@ -90,18 +91,13 @@ def _blocks(
 
 def _block(grouping: Grouping, names: tuple[str, ...], number: Ints) -> Block:
     """How often the groups have each combination of values, as it is published."""
-    summary, published = grouping.summary, e.distorted(grouping)
+    summary = grouping.summary
     domains = tuple(summary.sensitive[name].values for name in names)
     if len(names) == 1:
-        counts = published.get(names[0]) or grouping.classes.sensitive[names[0]]
+        counts = grouping.published_classes.sensitive[names[0]]
         codes, groups, rows = counts.codes[None, :], number[counts.owner], counts.counts
-    elif wrong := [name for name in names if name in published]:
-        raise PolicyError(
-            f"the method distorts the values of {wrong[0]!r}, so that they cannot stay together with others; "
-            "remove it from `together`"
-        )
     else:
-        entries = e.by_cell(grouping)
+        entries = disguised(e.by_cell(grouping), grouping)
         assert entries.values is not None  # noqa: S101 - entries of cells
         chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
         codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)

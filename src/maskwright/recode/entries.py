@@ -5,13 +5,13 @@ A unit is a tuple, or a cell where the sensitive values decide to which group a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping
 from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.plan import Published, Units
@@ -136,11 +136,6 @@ def _labels(grouping: Grouping, a: int, codes: NDArray[np.int32], groups: Ints) 
     if np.array_equal(code_of_text[index][groups >= 0], codes[groups >= 0]):
         return Published(hierarchy.attribute, hierarchy.values, None, codes)
     return Published(hierarchy.attribute, hierarchy.values, labels.texts, index)
-
-
-def distorted(grouping: Grouping) -> Mapping[str, ValueCounts]:
-    """The sensitive counts that are published instead of the true ones, by attribute."""
-    return getattr(grouping, "published", None) or {}
 
 
 def group_column(columns: Sequence[str]) -> str:

@@ -13,11 +13,7 @@ from maskwright.recode.disguise import disguised
 
 
 def plan(
-    grouping: Grouping,
-    columns: Sequence[str],
-    drop_missing: Sequence[str],
-    key: str,
-    rng: np.random.Generator | None = None,
+    grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str
 ) -> Plan | GroupPlan:
     """A full-domain grouping as one map per column; any other one entry by entry.
 
@@ -25,21 +21,17 @@ def plan(
         grouping: what to publish.
         columns: the published columns in order.
         drop_missing: rows with a missing value in one of these columns are left out.
-        key: the secret that orders rows.
-        rng: draws the rows whose sensitive value is changed; needed where a method distorts values.
+        key: the secret that orders rows, and picks them where some of a cell are treated in another way.
     """
-    if grouping.levels is not None and not e.distorted(grouping):
+    changed = grouping.changes is not None
+    if grouping.levels is not None and not changed:
         return _full_domain(grouping, columns, drop_missing, key)
-    summary, published = grouping.summary, e.distorted(grouping)
+    summary = grouping.summary
     names = [*(h.attribute for h in summary.attributes), *summary.sensitive]
-    whole = grouping.allocation.cells is None and not published
+    whole = grouping.allocation.cells is None and not changed
     # without other columns a release can be written without reading the rows again, if cells are known
     cells = not whole or (summary.joint is not None and set(columns) <= set(names))
-    entries = e.by_cell(grouping) if cells else e.by_tuple(grouping)
-    if published:
-        if rng is None:
-            raise ValueError("distorted values need a generator")
-        entries = disguised(entries, published, list(summary.sensitive), rng)
+    entries = disguised(e.by_cell(grouping), grouping) if cells else e.by_tuple(grouping)
     shown = e.quasi_identifiers(grouping, entries, exact=False)
     if entries.values is not None:
         for (name, vc), codes in zip(summary.sensitive.items(), entries.values, strict=True):
