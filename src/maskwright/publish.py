@@ -40,7 +40,7 @@ from maskwright.errors import DestinationError, InputError, NotVerified, PolicyE
 from maskwright.folder import Contents, KeepPrivate, write_words
 from maskwright.metrics import METRICS
 from maskwright.resolve import Resolved, reading, resolve
-from maskwright.tables import Expected, Layout, labels_of, make_tables, plan_tables, recounted
+from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
 from maskwright.verify import classes_from, measure, reference_to
 
 if TYPE_CHECKING:
@@ -198,6 +198,7 @@ class _Run:
         policy = self.job.policy
         found = recounted(self.engine, tables, made.layouts)
         Expected.of(made.grouping, made.plan, policy.recoding.name).compare(found)
+        check_members(self.engine, tables, made.layouts, made.plan)
         if policy.unit:
             found = self.people(made)
         classes = classes_from(found, made.layouts[0].classes_by, made.resolved.spec.sensitive)

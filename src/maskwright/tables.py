@@ -113,6 +113,25 @@ class Expected:
                 raise NotVerified(f"the values of column {name!r} that were written differ from the plan")
 
 
+def check_members(
+    engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Layout], plan: Plan | GroupPlan
+) -> None:
+    """Where classes go by number: each group must hold the quasi-identifiers that were planned for it."""
+    if not isinstance(plan, GroupPlan) or plan.group_column is None:
+        return
+    shown = [
+        p for p in plan.published if p.name in layouts[0].columns and p.name not in layouts[-1].sensitive
+    ]
+    texts = [p.texts if p.texts is not None else (None, *p.domain) for p in shown]
+    expected: Counter[Labels] = Counter()
+    for e in np.flatnonzero(plan.groups > 0).tolist():
+        labels = (t[int(p.index[e])] for t, p in zip(texts, shown, strict=True))
+        expected[(str(plan.groups[e]), *labels)] += int(plan.rows[e])
+    found = engine.recount(tables[layouts[0].name], (plan.group_column, *(p.name for p in shown)))
+    if Counter(dict(zip(found.labels, found.rows, strict=True))) != expected:
+        raise NotVerified("the quasi-identifiers that were written are not those planned for their groups")
+
+
 def labels_of(grouping: Grouping, group: int) -> Labels:
     return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
 

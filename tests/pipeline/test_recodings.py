@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
@@ -116,3 +117,20 @@ def test_the_manifest_says_how_classes_are_counted(source: Path, tmp_path: Path)
     manifest = json.loads((tmp_path / "r/public/manifest.json").read_text())
     assert [t["classes_by"] for t in manifest["tables"]] == [["group"], ["group"]]
     assert manifest["recoding"] == "bucketize"
+
+
+def test_rows_in_the_wrong_group_are_found(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maskwright.engines.duck import DuckDBEngine
+
+    honest = DuckDBEngine.bucketize
+
+    def swapped(self: DuckDBEngine, table: Any, plan: Any) -> Any:
+        groups = plan.groups.copy()
+        first, second = (int(g) for g in sorted(set(groups[groups > 0].tolist()))[:2])
+        a, b = (groups == first).argmax(), (groups == second).argmax()
+        groups[a], groups[b] = second, first
+        return honest(self, table, dataclasses.replace(plan, groups=groups))
+
+    monkeypatch.setattr(DuckDBEngine, "bucketize", swapped)
+    with pytest.raises(NotVerified, match="quasi-identifiers"):
+        mw.anonymize(source, policy("bucketize"))
