@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 p
 	&& echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c)
+SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench docs clean

@@ -1,6 +1,7 @@
 """The compiled kernels. They are optional: without a compiler the numpy twins serve, with the same results."""
 
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -22,6 +23,7 @@ KERNELS = [
     Extension(
         "maskwright.kernels._lattice",
         ["src/maskwright/kernels/_lattice.c"],
+        depends=sorted(str(h) for h in Path("src/maskwright/kernels").glob("_lattice_*.h")),
         py_limited_api=True,
         optional=True,
         extra_compile_args=FLAGS,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import weakref
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,9 +12,9 @@ import numpy as np
 import pytest
 
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import Closeness, DistinctAtLeast, SizeAtLeast
+from maskwright.core.rules import Closeness, DistinctAtLeast, EntropyAtLeast, Rule, SizeAtLeast
 from maskwright.kernels import compiled
-from maskwright.kernels.lattice import Checker, Problem
+from maskwright.kernels.lattice import Checker, Problem, rows_by_code
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.objectives import build
 from maskwright.methods.optimal_lattice import OptimalLattice
@@ -108,20 +110,92 @@ def test_the_search_is_the_same_without_the_kernel(monkeypatch: pytest.MonkeyPat
         assert (fast.levels, fast.search["score"]) == (plain.levels, plain.search["score"])
 
 
-def test_same_on_adult_with_and_without_stored_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("objective", ["arx-loss", "discernibility"])
+@pytest.mark.parametrize(
+    "rule", [DistinctAtLeast("occupation", 5), EntropyAtLeast("occupation", Fraction(3))]
+)
+@pytest.mark.parametrize("people", [1, 2])
+def test_same_on_adult_with_and_without_stored_snapshots(
+    objective: str, rule: Rule, people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here classes are too many for a table with a place for every key."""
     summary = adult("occupation")
-    rules = (SizeAtLeast(5), DistinctAtLeast("occupation", 5))
-    task = task_of(summary, [Rules(rules=rules)])
+    task = task_of(summary, [Rules(rules=(SizeAtLeast(5), rule))])
     method = OptimalLattice(suppression="1", suppress="failing-classes")
     lattice = Lattice.of(summary.attributes)
-    problem = method.problem(task, lattice, build("arx-loss", lattice, summary, {}))
+    problem = method.problem(task, lattice, build(objective, lattice, summary, {}))
+    problem = replace(problem, rows=problem.sizes * people, limit=problem.limit * people)
     plain = Checker(problem)
     monkeypatch.setattr(compiled, "FUSED", 200)  # more segments, more snapshots
     stored = compiled.CompiledChecker(problem)
     monkeypatch.setattr(compiled, "MEMORY", 0)
     fresh = compiled.CompiledChecker(problem)
     rng = np.random.default_rng(1)
-    for number in rng.integers(0, lattice.n_nodes, 40):
+    for number in [0, *rng.integers(0, lattice.n_nodes, 20)]:
         places = tuple(int(p) for p in lattice.places(np.array([number]))[:, 0])
-        same(problem, places, stored, plain)
-        same(problem, places, fresh, plain)
+        for _ in range(5):  # from the tuples themselves, then from snapshots
+            same(problem, places, stored, plain)
+            same(problem, places, fresh, plain)
+
+
+def halved(name: str, n: int) -> Hierarchy:
+    """Values 0..n-1, in blocks of 2, 4, …, and all alike."""
+    values = [str(v) for v in range(n)]
+    widths = [2**i for i in range(1, n.bit_length()) if 2**i < n]
+    return Hierarchy.of(name, values, [(f"by{w}", [f"{v // w}" for v in range(n)]) for w in widths])
+
+
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_pairs_of_columns_discard_only_nodes_that_fail(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing may be suppressed: the same optimum with fewer checks, and every pair was looked at."""
+    counted = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        hierarchies = [halved(f"q{a}", n) for a, n in enumerate((9, 6, 5, 4))]
+        columns = [
+            [str(min(int(v), len(h.values) - 1)) for v in rng.exponential(1.5, 400)] for h in hierarchies
+        ]
+        task = task_of(summarise(hierarchies, columns), [Rules(rules=(SizeAtLeast(k),))])
+        seen: list[compiled.CompiledChecker] = []
+        init = compiled.CompiledChecker.__init__
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                compiled.CompiledChecker,
+                "__init__",
+                lambda self, p, i=init, s=seen: s.append(self) or i(self, p),
+            )
+            fast = OptimalLattice().group(task)
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "available", lambda: False)
+            plain = OptimalLattice().group(task)
+        assert (fast.levels, fast.search["score"]) == (plain.levels, plain.search["score"])
+        assert fast.search["checked"] <= plain.search["checked"]
+        counted += compiled.kernel().stats(seen[0].handle)[3]
+    assert counted > 10
+
+
+def test_a_checker_is_freed_with_its_last_reference() -> None:
+    problem, lattice = problem_of(brute.random_case(5000), 5000)
+    before = sys.getrefcount(problem.rules)
+    checker = compiled.CompiledChecker(problem)
+    checker.check((0,) * len(lattice.shape))
+    alive = weakref.ref(checker)
+    del checker
+    assert alive() is None
+    after = sys.getrefcount(problem.rules)  # which the kernel's side holds, too
+    assert after == before
+
+
+def test_rows_by_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    codes = np.array([rng.integers(0, 7, 1001), rng.integers(0, 2, 1001)], dtype=np.int32)
+    rows = rng.integers(1, 2**40, 1001)
+    fast = rows_by_code(codes, rows, (9, 2))
+    monkeypatch.setattr(compiled, "available", lambda: False)
+    for a, b in zip(fast, rows_by_code(codes, rows, (9, 2)), strict=True):
+        assert a.dtype == b.dtype == np.int64
+        assert a.tolist() == b.tolist()
+    with pytest.raises(ValueError, match="beyond the width"):
+        compiled.marginals(codes, rows, (6, 2))
+    with pytest.raises(ValueError, match="beyond the width"):
+        compiled.marginals(-codes, None, (9, 2))

@@ -42,7 +42,7 @@ def test_the_defaults_for_a_newcomer(suggested: Suggest) -> None:
         "name": "optimal-lattice", "objective": "information-loss", "suppression": "0.02",
         "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": "60",
     }  # fmt: skip
-    assert policy.recoding == "generalise"
+    assert policy.recoding.name == "generalise"
     assert policy.missing.rows == "keep"
 
 

@@ -8,28 +8,35 @@ from the quasi-identifiers, unless several people share them: then what is compu
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.attacks.counting import Row, overlaps
+from maskwright.attacks.counting import Row
 from maskwright.attacks.findings import Finding, as_shown, limit
 from maskwright.attacks.refusals import Parts, looked_at_values
-from maskwright.attacks.secrets import Secrets, in_words
-from maskwright.attacks.thresholds import Threshold, deciding, merged_classes, thresholds_of
+from maskwright.attacks.secrets import Secrets, gather, in_words
+from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
 from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Belief
+from maskwright.core.classes import Ints
 from maskwright.core.exact import show
 from maskwright.core.guarantees import family
+from maskwright.core.segments import known
 from maskwright.core.worlds.bounds import greedy_ceiling
-from maskwright.core.worlds.credibility import credibility_each
+from maskwright.core.worlds.credibility import credibility_global
 from maskwright.core.worlds.greedy import randomised_group
 
 BUCKETS = 100  # beyond so many the ceiling of all greedy groups is used
 
-Shares = dict[
-    int, tuple[Fraction | float, ...]
-]  # group → smallest and largest credibility of the set in its parts
+Number = Fraction | float
+# people of a group, positives among them → the least and the largest credibility in its parts
+OfKind = Callable[[int, int], tuple[Number, Number]]
+Floats = NDArray[np.float64]
 
 
 def cut_family(target: Target) -> str | None:
@@ -55,19 +62,21 @@ def cut_finding(target: Target, secrets: Secrets) -> Finding:
     """The worst belief of somebody who knows the method."""
     rules = thresholds_of(looked_at_values(target.models), target.context) or []
     if cut_family(target) == "even-split":
-        parts = halves(target)
-        threshold = deciding(rules, [parts], target.grouping.classes)
+        threshold = deciding(rules, [halves(target)], target.grouping.classes)
+        if threshold is None:
+            return as_shown(target, secrets, "no part of a group can have violated the requirement")
         why = "the group was not divided, so a part of it violates the requirement"
-        found = None if threshold is None else _of_halves(target, threshold, parts)
-    else:
-        threshold, why = (
-            rules[0],
-            "the group was not closed earlier, so its first buckets violate the requirement",
+        return _worst(
+            target, secrets, threshold, _shares(target, threshold, _of_halves(target, threshold)), why
         )
-        found = _of_buckets(target, threshold)
-    if threshold is None or found is None or threshold.attribute != secrets.attribute:
-        return as_shown(target, secrets, "no group can have been refused for these values")
-    return _worst(target, secrets, threshold, found, why)
+    why = "the group was not closed earlier, so its first buckets violate the requirement"
+    return _worst(target, secrets, rules[0], _shares(target, rules[0], _of_buckets(target)), why)
+
+
+def even_sizes(n: int, ways: int) -> list[int]:
+    """The sizes of so many parts that differ by at most one, larger ones first."""
+    ends = [-(-j * n // ways) for j in range(ways + 1)]
+    return [b - a for a, b in pairwise(ends)]
 
 
 def halves(target: Target) -> Parts:
@@ -97,55 +106,102 @@ def _guard(target: Target) -> int:
     return max(1, by_models if given is None else int(given))
 
 
-def _of_halves(target: Target, threshold: Threshold, parts: Parts) -> Shares:
-    grouped = merged_classes(threshold, parts, target.grouping.classes, _least(target))
-    each = zip(grouped.groups.tolist(), grouped.merged, credibility_each(grouped.merged), strict=True)
-    return {
-        group: (Fraction(merged.sensitive, sum(merged.sizes)),)
-        if found is None
-        else (min(found.values), max(found.values))
-        for group, merged, found in each
-    }
+def _shares(target: Target, threshold: Threshold, of_kind: OfKind) -> Shares:
+    """The smallest and the largest credibility in each group; equal groups are looked at once."""
+    classes = target.grouping.classes
+    held = threshold.held(classes.sensitive[threshold.attribute])
+    kinds, number = np.unique(np.stack([classes.sizes, held]), axis=1, return_inverse=True)
+    found = [of_kind(n, positives) for n, positives in kinds.T.tolist()]
+    return Shares(number.reshape(-1), held, found)
 
 
-def _of_buckets(target: Target, threshold: Threshold) -> Shares:
-    classes, bucket = target.grouping.classes, int(target.grouping.search["bucket"])
-    held = threshold.held(classes.sensitive[threshold.attribute]).tolist()
-    extend = Fraction(getattr(target.method, "extend", 0))
-    known: dict[tuple[int, int], tuple[Fraction | float, ...]] = {}
-    shares: Shares = {}
-    for group, (n, positives) in enumerate(zip(classes.sizes.tolist(), held, strict=True)):
-        if (n, positives) not in known:
-            known[n, positives] = _of_bucket(n, positives, bucket, extend)
-        shares[group] = known[n, positives]
-    return shares
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Per kind of group the credibilities of the deciding set in its parts; `kind` of each group, and what it holds."""
+
+    kind: Ints
+    held: Ints
+    found: list[tuple[Number, Number]]
+
+    def floats(self, side: int) -> Floats:
+        return np.array([float(pair[side]) for pair in self.found])[self.kind]
 
 
-def _of_bucket(n: int, positives: int, bucket: int, extend: Fraction) -> tuple[Fraction | float, ...]:
-    buckets = n // bucket
-    if buckets > BUCKETS:
-        return Fraction(0), greedy_ceiling(bucket)
-    found = randomised_group(bucket, buckets, positives, extend) if buckets > 1 else None
-    return (Fraction(positives, n),) if found is None else (min(found), max(found))
+def _of_halves(target: Target, threshold: Threshold) -> OfKind:
+    guard, ways, least = _guard(target), int(getattr(target.method, "ways", 2)), _least(target)
+
+    def of_kind(n: int, positives: int) -> tuple[Number, Number]:
+        sizes = even_sizes(n, ways) if n // ways >= guard else [n]
+        caps = threshold.caps(np.array(sizes), least).tolist()
+        found = credibility_global(sizes, positives, caps=caps)
+        shown = Fraction(positives, n)
+        return (shown, shown) if found is None else (min(found.values), max(found.values))
+
+    return of_kind
+
+
+def _of_buckets(target: Target) -> OfKind:
+    bucket, extend = int(target.grouping.search["bucket"]), Fraction(getattr(target.method, "extend", 0))
+
+    def of_kind(n: int, positives: int) -> tuple[Number, Number]:
+        buckets = n // bucket
+        if buckets > BUCKETS:
+            return Fraction(0), greedy_ceiling(bucket)
+        found = randomised_group(bucket, buckets, positives, extend) if buckets > 1 else None
+        shown = Fraction(positives, n)
+        return (shown, shown) if found is None else (min(found), max(found))
+
+    return of_kind
 
 
 def _worst(target: Target, secrets: Secrets, threshold: Threshold, shares: Shares, why: str) -> Finding:
-    classes, bound = target.grouping.classes, limit(target, secrets)
-    held = threshold.held(classes.sensitive[threshold.attribute]).tolist()
-    overlap, worst, above = overlaps(target, secrets, threshold), None, 0
-    for group, found in shares.items():
-        rows = [
-            Row((group,), code, share, mine, rest, held[group], int(classes.sizes[group]), 0.0)
-            for code, (mine, rest) in overlap(group).items()
-            for share in found
-        ]
-        above += int(classes.sizes[group]) * any(row.exceeds(bound) for row in rows)
-        for row in rows:
-            if worst is None or row.value > worst.value:
-                worst = row
-    if worst is None:
+    """Belief is linear in the credibility of the set, so that its ends decide; floats find them, fractions settle."""
+    counts, sizes = secrets.counts, target.grouping.classes.sizes
+    mine, bound = inside_of(target, secrets, threshold), limit(target, secrets)
+    held, people = shares.held[counts.owner], sizes[counts.owner]
+    values = np.zeros((2, len(counts.counts)))
+    for side in (0, 1):
+        share = shares.floats(side)[counts.owner]
+        rest = (1 - share) * (counts.counts - mine) / np.maximum(people - held, 1)
+        values[side] = share * mine / np.maximum(held, 1) + rest
+
+    def row(side: int, entry: int) -> Row:
+        group = int(counts.owner[entry])
+        share = shares.found[int(shares.kind[group])][side]
+        own = int(mine[entry])
+        return Row((group,), int(counts.codes[entry]), share, own, int(counts.counts[entry]) - own,
+                   int(held[entry]), int(people[entry]), 0.0)  # fmt: skip
+
+    if not values.size:
         return as_shown(target, secrets, "no group holds a sensitive value")
-    return Finding(_in_words(target, secrets, worst, why), "bounded", above)
+    # equal groups are very many: one entry of each kind is looked at exactly
+    kinds = np.stack([shares.kind[counts.owner], counts.counts, mine])
+    _, first, number = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+    some = values[:, first]
+    near = np.argwhere(some >= some.max() * (1 - 1e-9)).tolist()
+    worst = max((row(side, int(first[i])) for side, i in near), key=Row.exact)
+    over = some > float(bound)
+    for side, i in np.argwhere(abs(some - float(bound)) <= 1e-9).tolist():
+        over[side, i] = row(side, int(first[i])).exact() > bound
+    above = over[:, number.reshape(-1)]
+    groups = np.unique(counts.owner[above.any(axis=0)])
+    return Finding(_in_words(target, secrets, worst, why), "bounded", int(sizes[groups].sum()))
+
+
+def inside_of(target: Target, secrets: Secrets, threshold: Threshold) -> Ints:
+    """Per entry of `secrets.counts`, those people whose value belongs to the deciding set, too."""
+    counts = secrets.counts
+    values = target.grouping.classes.sensitive[secrets.attribute].values
+    decided = {values[code - 1] for code in threshold.codes}
+    both = gather(
+        known(target.grouping.classes.sensitive[secrets.attribute]),
+        tuple(tuple(v for v in members if v in decided) for members in secrets.sets),
+    )
+    radix = len(secrets.sets) + 1
+    where = np.searchsorted(counts.owner * radix + counts.codes, both.owner * radix + both.codes)
+    result = np.zeros(len(counts.counts), dtype=np.int64)
+    result[where] = both.counts
+    return result
 
 
 def _in_words(target: Target, secrets: Secrets, row: Row, why: str) -> Belief:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import ValueCounts
+from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.exact import entropy_at_least
 from maskwright.core.rules import (
     Closeness,
@@ -91,6 +92,13 @@ def _fits(rule: Rule, people: int) -> bool:
     return True
 
 
+def marginals(codes: NDArray[np.int32], rows: Ints | None, widths: tuple[int, ...]) -> list[Ints]:
+    """Rows by code for each column (one row of `codes`); without `rows`, 1 where a code occurs."""
+    out = np.empty(sum(widths), dtype=np.int64)
+    _lattice.marginals(np.ascontiguousarray(codes, dtype=np.int32), rows, out, widths)
+    return np.split(out, np.cumsum(widths)[:-1])
+
+
 class CompiledChecker:
     """Checks nodes in the compiled kernel; same results as `kernels.lattice.Checker`."""
 
@@ -123,22 +131,24 @@ class CompiledChecker:
             problem.star,
             bool(problem.columns[0].costs),
             MEMORY,
-            self._decide,
+            partial(_decide, problem.rules),  # not a method: the kernel must not own the checker that owns it
         )
 
     def check(self, places: tuple[int, ...]) -> Check:
         return Check(*_lattice.check(self.handle, places))
 
-    def _decide(self, number: int, counts: list[int]) -> bool:
-        """Entropies too near to the threshold for floats."""
-        rule = self.problem.rules[number]
-        return isinstance(rule, EntropyAtLeast) and entropy_at_least(counts, rule.l)
+
+def _decide(rules: tuple[Rule, ...], number: int, counts: list[int]) -> bool:
+    """Entropies too near to the threshold for floats."""
+    rule = rules[number]
+    return isinstance(rule, EntropyAtLeast) and entropy_at_least(counts, rule.l)
 
 
 def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
     """Columns with the segment each is fused into: the largest first, because merging them shrinks most."""
     codes = _stacked([column.codes for column in problem.columns])
-    present = [int(np.count_nonzero(np.bincount(row))) for row in codes]  # hierarchies may list more values
+    used = marginals(codes, None, tuple(len(column.blocks[0]) for column in problem.columns))
+    present = [int(np.count_nonzero(column)) for column in used]  # hierarchies may list more values
     segment, number, product, room = {}, 0, 1, 1
     order = sorted(range(len(present)), key=lambda c: (-present[c], c))
     for c in order:

@@ -237,6 +237,17 @@ def _dense(key: Ints, size: int) -> tuple[Ints, int]:
     return inverse.astype(np.int64).reshape(-1), len(unique)
 
 
+def rows_by_code(codes: NDArray[np.int32], rows: Ints, widths: tuple[int, ...]) -> list[Ints]:
+    """Rows by code for each column (one row of `codes`), the codes of column a being below `widths[a]`."""
+    from maskwright.kernels import compiled
+
+    rows = np.ascontiguousarray(rows, dtype=np.int64)
+    if compiled.available():
+        return compiled.marginals(codes, rows, widths)
+    counts = (np.bincount(c, weights=rows, minlength=n) for c, n in zip(codes, widths, strict=True))
+    return [np.asarray(c, dtype=np.int64) for c in counts]  # exact: tables stay far below 2^53 rows
+
+
 def checker(problem: Problem) -> Checks:
     """The compiled kernel where it is installed and can take the problem, else its numpy twin."""
     from maskwright.kernels import compiled

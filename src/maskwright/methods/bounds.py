@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.summary import Summary
-from maskwright.kernels.lattice import Check
+from maskwright.kernels.lattice import Check, rows_by_code
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.objectives import Objective, Vector, node_totals
 
@@ -40,11 +40,11 @@ class Bounds:
     def entropies(self) -> Spread:
         """By attribute and place, the entropy of the published values."""
         result = []
-        for a, codes in enumerate(self.summary.codes):
-            rows = np.bincount(codes, weights=self.summary.rows)
+        widths = tuple(len(h.values) + 1 for h in self.lattice.attributes)
+        for a, rows in enumerate(rows_by_code(self.summary.codes, self.summary.rows, widths)):
             spread = []
             for place in range(self.lattice.shape[a]):
-                p = np.bincount(self.lattice.level(a, place).blocks[: len(rows)], weights=rows) / self.rows
+                p = np.bincount(self.lattice.level(a, place).blocks, weights=rows) / self.rows
                 spread.append(float(-(p[p > 0] * np.log(p[p > 0])).sum()))
             result.append(spread)
         return result

@@ -42,7 +42,7 @@ class FastSearch:
 
     def run(self, stop: Stop) -> Found:
         most = FOREVER if stop.checks is None else stop.checks
-        state: Any = (-1, (), 0, 0, np.inf)
+        state: Any = (-1, (), 0, 0, np.inf, 0)
         for spread in dives(self.bounds, self.checker.problem.limit):
             flat = None if spread is None else _flat(spread, np.float64)
             for number in self.lattice.maximal:
@@ -58,13 +58,12 @@ class FastSearch:
         return self._found(state)
 
     def _found(self, state: Any) -> Found:
-        best, vector, checked, _, least_open = state
+        best, vector, checked, _, least_open, suppressed = state
         found = Found(None if best < 0 else best, vector, checked, not np.isfinite(least_open))
         if not found.complete:
             found.lower = self.objective.unscaled(self._root(least_open))
         if found.best is not None:
-            places = tuple(int(p) for p in self.lattice.places(np.array([best]))[:, 0])
-            found.suppressed = self.checker.check(places).suppressed
+            found.suppressed = suppressed
             found.others = self._others(found.best)
         return found
 

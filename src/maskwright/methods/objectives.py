@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Ints
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyError
+from maskwright.kernels.lattice import rows_by_code
 from maskwright.methods.lattice import Lattice
 
 ObjectiveName = Literal[
@@ -124,8 +125,9 @@ def build(name: str, lattice: Lattice, summary: Summary, weights: Mapping[str, F
     if name == "average-class-size":
         return Objective(name, "classes", "linear", (1,), (1,), rows)
     weight = _weights(lattice, weights)
-    costs = tuple(_costs(name, lattice, summary, a) for a in range(len(lattice.shape)))
-    rows_of = [_rows_by_code(summary, a) for a in range(len(lattice.shape))]
+    widths = tuple(len(h.values) + 1 for h in summary.attributes)
+    rows_of = rows_by_code(summary.codes, summary.rows, widths)
+    costs = tuple(_costs(name, lattice, by_code, a) for a, by_code in enumerate(rows_of))
     totals = tuple(
         tuple(int(table @ by_code) for table in tables)
         for tables, by_code in zip(costs, rows_of, strict=True)
@@ -149,8 +151,8 @@ def build(name: str, lattice: Lattice, summary: Summary, weights: Mapping[str, F
     factors, divisor = _shares(name, weight, caps, rows)
     offset = 0
     if name == "non-uniform-entropy":
-        exact = (_bits(h.levels[0].blocks, summary, a) for a, h in enumerate(lattice.attributes))
-        sums = [int(bits @ by_code) for bits, by_code in zip(exact, rows_of, strict=True)]
+        pairs = zip(lattice.attributes, rows_of, strict=True)
+        sums = [int(_bits(h.levels[0].blocks, by_code) @ by_code) for h, by_code in pairs]
         offset = sum(f * total for f, total in zip(factors, sums, strict=True))
     return Objective(name, "rows", "linear", factors, (divisor,), rows, costs, caps, totals, offset)
 
@@ -179,7 +181,7 @@ def _weights(lattice: Lattice, weights: Mapping[str, Fraction]) -> list[Fraction
     return result
 
 
-def _costs(name: str, lattice: Lattice, summary: Summary, a: int) -> tuple[Ints, ...]:
+def _costs(name: str, lattice: Lattice, by_code: Ints, a: int) -> tuple[Ints, ...]:
     """The cost of a row by place and code in attribute `a`."""
     hierarchy = lattice.attributes[a]
     tables = []
@@ -188,7 +190,7 @@ def _costs(name: str, lattice: Lattice, summary: Summary, a: int) -> tuple[Ints,
         if name in ("precision", "height"):
             table = np.full(len(level.blocks), hierarchy.heights[number], dtype=np.int64)
         elif name == "non-uniform-entropy":
-            table = _bits(level.blocks, summary, a)
+            table = _bits(level.blocks, by_code)
         else:  # a missing value that is alone covers nothing else: no loss
             table = np.maximum(level.leaves, 1)[level.blocks] - 1
         tables.append(table)
@@ -204,20 +206,13 @@ def _cap(name: str, lattice: Lattice, summary: Summary, a: int) -> int:
     return hierarchy.base - 1
 
 
-def _bits(blocks: NDArray[np.int32], summary: Summary, a: int) -> Ints:
+def _bits(blocks: NDArray[np.int32], by_code: Ints) -> Ints:
     """log2 of the rows that share each code's block, in units of 1/BITS."""
     per_block = np.zeros(int(blocks.max()) + 1, dtype=np.int64)
-    np.add.at(per_block, blocks, _rows_by_code(summary, a))
+    np.add.at(per_block, blocks, by_code)
     logs = np.log2(np.maximum(per_block, 1).astype(np.float64))
     bits: Ints = np.rint(logs * BITS).astype(np.int64)
     return bits[blocks]
-
-
-def _rows_by_code(summary: Summary, a: int) -> Ints:
-    counts = np.bincount(
-        summary.codes[a], weights=summary.rows, minlength=len(summary.attributes[a].values) + 1
-    )
-    return np.asarray(counts, dtype=np.int64)  # exact: tables stay far below 2^53 rows
 
 
 def node_totals(objective: Objective, places: tuple[int, ...]) -> Vector:
