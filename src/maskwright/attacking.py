@@ -38,7 +38,7 @@ def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Ad
     """Every attack that applies, the worst belief first."""
     chosen = [_built(a) for a in attacks]
     found = [a.run(target, adversary) for a in chosen if a.applies(target)]
-    return sorted(found, key=lambda b: b.worst.after, reverse=True)
+    return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
 
 def _built(attack: Attack | str) -> Attack:
@@ -67,4 +67,13 @@ def target_of(release: Release | str | Path) -> Target:
         grouping = load_grouping(private)
     except (OSError, ValueError, KeyError):
         raise InputError(f"{str(private)!r} does not hold what was written there") from None
-    return Target(grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact)
+    attributes = grouping.summary.attributes
+    levels = {
+        h.attribute: sorted({h.level_of(name) for name in allowed})
+        for h in attributes
+        if (allowed := policy.columns[h.attribute].levels) is not None
+    }
+    return Target(
+        grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact,
+        weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
+    )  # fmt: skip

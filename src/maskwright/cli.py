@@ -241,7 +241,7 @@ def _attack(options: argparse.Namespace) -> int:
         raise UsageError(f"--max-belief: {problem}") from None
     who = adversary_named(options.adversary, options.facts)
     found = attack_target(target_of(options.release), options.attack or list(ATTACKS), who)
-    above = [b for b in found if bound is not None and b.worst.after > bound]
+    above = [b for b in found if bound is not None and b.worst.upper > bound]
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
     else:

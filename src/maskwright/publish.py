@@ -234,7 +234,7 @@ class _Run:
         task, resolved = made.prepared.task, made.resolved
         return Target(
             made.grouping, resolved.models, resolved.method, task.context, task.census,
-            self.job.policy.recoding.exact,
+            self.job.policy.recoding.exact, weights=task.weights, levels=task.levels,
         )  # fmt: skip
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:

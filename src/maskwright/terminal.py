@@ -106,7 +106,7 @@ def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[s
     if not found:
         yield "No attack applies to this release."
     for beliefs in found:
-        mark = "  ABOVE THE BOUND" if bound is not None and beliefs.worst.after > bound else ""
+        mark = "  ABOVE THE BOUND" if bound is not None and beliefs.worst.upper > bound else ""
         yield f"{show(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
         yield f"{'':18}before the release: {show(beliefs.worst.before)}"
         yield f"{'':18}{beliefs.worst.whom}"

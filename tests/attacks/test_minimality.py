@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from attacks.build import release
 from maskwright.attacks import draws
 from maskwright.attacks.counting import beliefs_of
-from maskwright.attacks.draws import binomial_bound
+from maskwright.attacks.draws import Crowd, binomial_bound
 from maskwright.attacks.minimality import Minimality
 from maskwright.attacks.refusals import group_of_tuples, raw_classes, refusals
 from maskwright.attacks.secrets import secrets_of
@@ -256,6 +256,19 @@ def test_what_is_drawn_is_a_bound_and_what_is_counted_is_exact(
         assert found.measures["arithmetic"] == "sampled"
         assert found.worst.interval is not None
         assert found.worst.interval[0] <= worst <= found.worst.after
+
+
+def test_worlds_of_several_groups_are_all_combinations() -> None:
+    groups = [{"a": ["p", "q"], "b": ["q"]}, {"c": ["p", "p"], "d": ["q", "r"]}, {"e": ["q", "q"]}]
+    target = release(groups, models=[model("simple-l-diversity", l=2)])
+    crowd = Crowd.of(target, np.array([True, True, False]))
+    listed = crowd.every_world()
+    assert len(listed) == crowd.n_worlds() == 3 * 12
+    assert len({tuple(world) for world in listed.tolist()}) == 36
+    values = {tuple(sorted(world[:3])) + tuple(sorted(world[3:])) for world in listed.tolist()}
+    assert values == {(1, 2, 2, 1, 1, 2, 3)}
+    drawn = crowd.draw(500, np.random.default_rng(1))
+    assert {tuple(world) for world in drawn.tolist()} == {tuple(world) for world in listed.tolist()}
 
 
 def per_class(groups: list[dict[str, list[str]]], ell: int, k: int = 1) -> Any:

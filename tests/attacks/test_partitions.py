@@ -157,3 +157,12 @@ def test_balanced_cuts_and_anatomy_give_nothing_away() -> None:
 def test_where_it_does_not_apply(method: str, asked: dict[str, Any], options: dict[str, Any]) -> None:
     target = publish("pqrqpqrq", method, [model("simple-l-diversity", **asked)], **options)
     assert not Minimality().applies(target)
+
+
+def test_a_group_too_small_to_be_divided_tells_nothing() -> None:
+    """Halves of 4 {p,p,q,q} and 3 {p,q,q}: the first was refused, the second never tried (2 + 1 rows, guard 2)."""
+    target = publish("ppqqpqq", "symmetric-grouping", [model("simple-l-diversity", l=2, values=["p"])])
+    assert target.grouping.classes.sizes.tolist() == [4, 3]
+    found = Minimality().run(target, Adversary())
+    assert (found.worst.after, found.kind) == (Fraction(1, 2), "bounded")
+    assert found.measures["vulnerable_people"] == 0

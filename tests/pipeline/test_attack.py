@@ -31,7 +31,7 @@ def test_the_folder_gives_the_same_beliefs_as_memory(table: Path, policy: Path, 
 def test_every_attack_that_applies_worst_first(folder: Path) -> None:
     found = mw.attack(folder)
     assert isinstance(found, list)
-    beliefs = [b.worst.after for b in found]
+    beliefs = [b.worst.upper for b in found]
     assert beliefs == sorted(beliefs, reverse=True)
     assert {"linkage", "homogeneity", "background-knowledge"} <= {b.attack for b in found}
 

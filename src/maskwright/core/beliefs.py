@@ -25,6 +25,11 @@ class Belief:
     why: str
     interval: tuple[float, float] | None = None
 
+    @property
+    def upper(self) -> Fraction:
+        """What decisions use: the upper end where a belief is only known to lie in an interval."""
+        return self.after if self.interval is None else max(self.after, Fraction(self.interval[1]))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
