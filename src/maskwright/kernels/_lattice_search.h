@@ -105,15 +105,17 @@ static void vector_of(const Search *S, const uint8_t *place, const Result *R, in
     }
 }
 
-/* Check a node once. *value is its score when it is feasible. */
+/* Check a node once: two columns at a time, where that can decide, else all of them. *value is its score when it is feasible. */
 static int visit(Search *S, int64_t node, int64_t *vector, double *value) {
     const uint8_t *place = S->places + node * S->n_cols;
     int32_t places[MAX_COLUMNS];
     Result R;
     for (int c = 0; c < S->n_cols; c++) places[c] = place[c];
-    if (check_node(S->P, places, &R)) return -1;
+    int fails = hopeless(S->P, place);
     S->checked++;
     S->status[node] |= CHECKED;
+    if (fails > 0) { S->lost[node] = S->P->limit + 1; return 0; }
+    if (fails < 0 || check_node(S->P, places, &R)) return -1;
     if (R.lost > S->lost[node]) S->lost[node] = R.lost;
     for (int c = 0; c < S->n_excess; c++) {
         int64_t *x = &S->excess[node * S->n_cols + c];
@@ -163,10 +165,7 @@ static int dive(Search *S, int64_t node, const double *spread, int64_t max_check
         }
         if (target < 0) return 0;
         int seen = S->status[target] & CHECKED;
-        int fails = seen ? 0 : hopeless(S->P, S->places + target * S->n_cols);
-        if (fails < 0) return -1;
-        if (fails) S->lost[target] = S->P->limit + 1;
-        else if (seen) there_value = S->score[target]; /* from an earlier dive: good enough to steer by */
+        if (seen) there_value = S->score[target]; /* from an earlier dive: good enough to steer by */
         else if (visit(S, target, there, &there_value)) return -1;
         if ((S->status[target] & FEASIBLE) && there_value < here_value) { node = target; here_value = there_value; }
         else refused[col][to] = 1;
@@ -175,7 +174,8 @@ static int dive(Search *S, int64_t node, const double *spread, int64_t max_check
 }
 
 /* Go on with the sweep; stop after max_checks or at a time. With `close`, check nothing more. Where nothing may be
- * suppressed, nodes that cannot win are checked too: most of them fail, and everything below a failing node fails. */
+ * suppressed, nodes that cannot win are checked too: most of them fail, and everything below a failing node fails; not
+ * so when pairs of columns are known, which decide what is below at no cost. */
 static int sweep(Search *S, int64_t max_checks, double until, int close) {
     int n = S->n_cols, w = S->n_excess;
     int64_t limit = S->P->limit;
@@ -201,9 +201,6 @@ static int sweep(Search *S, int64_t max_checks, double until, int close) {
             for (int c = 0; c < w; c++) excess[c] = x[c] > excess[c] ? x[c] : excess[c];
         }
         if (S->status[node] & CHECKED) continue;
-        int fails = hopeless(S->P, place);
-        if (fails < 0) return -1;
-        if (fails) { S->lost[node] = limit + 1; continue; }
         bound_of(S, place, lost, excess, vector);
         double value = value_of(S, vector);
         int go = wins(S, vector, value, node);
