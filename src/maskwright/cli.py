@@ -9,13 +9,10 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from maskwright.errors import Cancelled, MaskwrightError, UsageError
+from maskwright.errors import MaskwrightError, UsageError
 from maskwright.version import __version__
-
-if TYPE_CHECKING:
-    from maskwright.core.release import Release
 
 EPILOG = """\
 first steps:
@@ -268,8 +265,6 @@ def _schema(options: argparse.Namespace) -> int:
     print(json.dumps(policy_schema(), indent=1, ensure_ascii=False))
     return 0
 
-
-__all__ = ["Cancelled", "Release", "main", "parser"]
 
 if __name__ == "__main__":
     sys.exit(main())

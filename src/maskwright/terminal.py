@@ -131,6 +131,3 @@ def suggestion_lines(suggestion: Suggestion, source: str, output: Path) -> Itera
     yield from suggestion.summary_lines()
     yield ""
     yield f"Read and edit {output}, then: maskwright anonymize {source} -p {output} -o release/"
-
-
-__all__ = ["Display", "release_lines", "risk_lines", "show", "suggestion_lines", "verification_lines"]

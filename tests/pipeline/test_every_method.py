@@ -98,3 +98,11 @@ def test_methods_that_split_rows_refuse_a_unit(source: Path) -> None:
     made = policy("mondrian", "generalise").to_dict() | {"unit": "id"}
     with pytest.raises(PolicyError, match="unit"):
         mw.anonymize(source, made)
+
+
+@pytest.mark.parametrize("name", ["optimal-lattice", "samarati", "incognito", "local-recoding", "mask"])
+def test_a_share_of_rows_is_at_most_all_of_them(name: str, source: Path) -> None:
+    made = policy(name, "generalise").to_dict()
+    made["method"] |= {"suppression": 2}
+    with pytest.raises(PolicyError, match="between 0 and 1"):
+        mw.anonymize(source, made)

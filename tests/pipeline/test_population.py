@@ -92,10 +92,7 @@ def test_m_confidentiality_as_a_gate_and_in_the_search(tmp_path: Path) -> None:
     diverse = {"model": "simple-l-diversity", "l": 2, "sets": [["HIV"]]}
     confidential = {"model": "m-confidentiality", "m": 2, "sets": [["HIV"]]}
     merged = mw.anonymize(source, policy(tmp_path, diverse, population=None))
-    assert (
-        set(merged.table.fetchall()) == {("q*", "m", "HIV"), ("q*", "m", "none")}
-        or merged.grouping.classes.n == 1
-    )
+    assert merged.grouping.classes.n == 1
     with pytest.raises(PolicyNotMet, match=r"m-confidentiality.*worst credibility 1"):
         mw.anonymize(source, policy(tmp_path, diverse, confidential | {"use": "gate"}, population=None))
     with pytest.raises(PolicyNotMet, match="m-confidentiality"):

@@ -6,11 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import AfterValidator
 
 from maskwright.core.events import Progress
+from maskwright.core.exact import Exact
 from maskwright.core.grouping import Grouping
 from maskwright.core.model import Context, Model, Need
 from maskwright.core.settings import Registered
@@ -44,6 +46,15 @@ class Task:
     def needs(self) -> frozenset[Need]:
         """What the models of the search must know of a class besides sizes and values."""
         return frozenset[Need]().union(*(model.needs() for model in self.search))
+
+
+def _is_share(value: Fraction) -> Fraction:
+    if not 0 <= value <= 1:
+        raise ValueError("suppression is a share of the rows, between 0 and 1")
+    return value
+
+
+RowShare = Annotated[Exact, AfterValidator(_is_share)]  # the option `suppression` of every method that has it
 
 
 class Method(Registered):

@@ -13,11 +13,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from maskwright.core.exact import Exact
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
+from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.local import Clusters, clusters
@@ -44,18 +43,11 @@ class LocalRecoding(Method):
 
     name: ClassVar[str] = "local-recoding"
 
-    suppression: Exact = Field(default=0, validate_default=True)
+    suppression: RowShare = Field(default=0, validate_default=True)
     suppressed_rows: Literal["drop", "star"] = "drop"
     neighbours: int = Field(default=32, ge=1, le=1000)
     rounds: int = Field(default=8, ge=0, le=1000)
     full_domain: bool = True
-
-    @field_validator("suppression")
-    @classmethod
-    def _is_share(cls, value: Exact) -> Exact:
-        if not 0 <= value <= 1:
-            raise ValueError("suppression is a share of the rows, between 0 and 1")
-        return value
 
     def group(self, task: Task) -> Grouping:
         started, cpu = time.monotonic(), time.process_time()

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.exact import Exact
 from maskwright.core.grouping import Changes, Grouping
-from maskwright.core.method import Method, Task
+from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.rules import ShareAtMost
 from maskwright.core.sensitive import Chosen, Positive
 from maskwright.core.worlds.mask import MaskPlan, mask_plan
@@ -53,7 +52,7 @@ class Mask(Method):
     values: Chosen | None = None
     attribute: str | None = None
     base: Literal["optimal-lattice", "mondrian"] = "optimal-lattice"
-    suppression: Exact = Field(default=0, validate_default=True)
+    suppression: RowShare = Field(default=0, validate_default=True)
 
     def group(self, task: Task) -> Grouping:
         if task.summary.joint is None:

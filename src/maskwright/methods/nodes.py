@@ -10,12 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from maskwright.core.classes import Ints
-from maskwright.core.exact import Exact
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method, Task
+from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.rules import SizeAtLeast
 from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.kernels.lattice import Check, Checks
@@ -35,16 +34,9 @@ class NodeSearch(Method):
     """The options of searches that list the whole lattice."""
 
     objective: ObjectiveName = "information-loss"
-    suppression: Exact = Field(default=0, validate_default=True)
+    suppression: RowShare = Field(default=0, validate_default=True)
     suppress: Literal["small-classes", "failing-classes"] = "small-classes"
     suppressed_rows: Literal["drop", "star"] = "drop"
-
-    @field_validator("suppression")
-    @classmethod
-    def _is_share(cls, value: Exact) -> Exact:
-        if not 0 <= value <= 1:
-            raise ValueError("suppression is a share of the rows, between 0 and 1")
-        return value
 
     def optimal(self) -> OptimalLattice:
         """The optimal search with the same options: it knows how to check a node, and how to refuse."""

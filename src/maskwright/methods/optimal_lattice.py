@@ -14,11 +14,10 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from maskwright.core.exact import Exact
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
+from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
@@ -52,17 +51,10 @@ class OptimalLattice(Method):
     name: ClassVar[str] = "optimal-lattice"
 
     objective: ObjectiveName = "information-loss"
-    suppression: Exact = Field(default=0, validate_default=True)
+    suppression: RowShare = Field(default=0, validate_default=True)
     suppress: Literal["small-classes", "failing-classes"] = "small-classes"
     suppressed_rows: Literal["drop", "star"] = "drop"
     budget_s: float | None = Field(default=None, gt=0)
-
-    @field_validator("suppression")
-    @classmethod
-    def _is_share(cls, value: Exact) -> Exact:
-        if not 0 <= value <= 1:
-            raise ValueError("suppression is a share of the rows, between 0 and 1")
-        return value
 
     def group(self, task: Task) -> Grouping:
         started, cpu = time.monotonic(), time.process_time()

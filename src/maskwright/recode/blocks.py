@@ -20,9 +20,10 @@ def shuffled(
     drop_missing: Sequence[str],
     key: str,
     rng: np.random.Generator,
-    exact: bool,
-    together: Sequence[Sequence[str]],
-    group_column: str,
+    *,
+    exact: bool = True,
+    together: Sequence[Sequence[str]] = (),
+    group_column: str = "group",
 ) -> GroupPlan:
     """The plan of `permute` and of `bucketize`, which differ in the tables that are written.
 
