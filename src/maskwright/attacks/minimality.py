@@ -25,6 +25,7 @@ from maskwright.attacks.refusals import (
     some_levels_were_excluded,
 )
 from maskwright.attacks.replay import can_replay, replayed, same_without_values
+from maskwright.attacks.routes import other_route
 from maskwright.attacks.secrets import (
     Secrets,
     beside,
@@ -48,6 +49,8 @@ class Minimality(Attack):
     draws: int = Field(default=200, ge=10, le=100_000)
 
     def applies(self, target: Target) -> bool:
+        if other_route(target) is not None:
+            return True
         classes = target.grouping.classes
         if target.method is None or not classes.sensitive or target.grouping.changes is not None:
             return False
@@ -59,7 +62,11 @@ class Minimality(Attack):
         secrets = secrets_of(target)
         measures: dict[str, Any] = beside(target, secrets)
         measures["status"] = _status(target, secrets)
-        if shows_all(target):
+        route = other_route(target)
+        if route is not None:
+            found, more = route(target, secrets, 10 * self.draws)
+            measures |= more
+        elif shows_all(target):
             found = [as_shown(target, s, BLIND_METHOD) for s in secrets]
             measures["knowing"] = METHOD
         elif cut_family(target) is not None:
