@@ -115,9 +115,7 @@ def test_beliefs_are_those_of_all_worlds(question: tuple[Groups, list[str], Any]
     check(groups, found, kept)
     if kept and found.measures["people"]:
         # the worst belief is that of some person
-        every = [
-            Fraction(sum(w[p] == v for w in kept), len(kept)) for p in kept[0] for v in VALUES
-        ]
+        every = [Fraction(sum(w[p] == v for w in kept), len(kept)) for p in kept[0] for v in VALUES]
         assert found.worst.after in every
 
 
@@ -127,7 +125,9 @@ def test_impossible_pairs_are_counted_exactly(groups: Groups, data: st.DataObjec
     """Beliefs about everybody, not only about people who are named."""
     zips = [z for g in groups for z in g]
     present = sorted({v for g in groups for vs in g.values() for v in vs})
-    pairs = data.draw(st.lists(st.tuples(st.sampled_from(zips), st.sampled_from(present)), min_size=1, max_size=3))
+    pairs = data.draw(
+        st.lists(st.tuples(st.sampled_from(zips), st.sampled_from(present)), min_size=1, max_size=3)
+    )
     kept = [
         w for w in worlds(groups) if all(not (q == z and x == v) for z, v in pairs for (q, _), x in w.items())
     ]
@@ -151,7 +151,9 @@ def test_what_is_drawn_lies_in_its_interval(question: tuple[Groups, list[str], A
     kept = [w for w in worlds(groups) if true(w)]
     if kept and found.measures["consistent"]:
         interval = found.worst.interval
-        half = 1.0 if interval is None or found.kind == "bounded" else found.worst.after - Fraction(interval[0])
+        half = (
+            1.0 if interval is None or found.kind == "bounded" else found.worst.after - Fraction(interval[0])
+        )
         check(groups, found, kept, max(half, Fraction(interval[1]) - found.worst.after if interval else 1))
 
 
@@ -208,13 +210,17 @@ def test_any_predicate_of_python() -> None:
 def test_large_groups_are_drawn() -> None:
     groups: Groups = [{f"z{i}": [str(i % 9)] for i in range(40)}]
     target = release(groups)
-    chain = " and ".join(f"(person(zip=z{i}).s = {i % 9} or person(zip=z{i + 1}).s != {i % 9})" for i in range(12))
+    chain = " and ".join(
+        f"(person(zip=z{i}).s = {i % 9} or person(zip=z{i + 1}).s != {i % 9})" for i in range(12)
+    )
     found = run(target, chain, draws=2000)
     assert found.kind == "sampled"
     assert found.worst.interval is not None
     assert 0 < found.measures["share of them that agrees"] <= 1
     unlikely = " and ".join(f"person(zip=z{i}).s = {(i + 1) % 9}" for i in range(20))
-    lost = run(target, unlikely + " or " + " and ".join(f"person(zip=z{i}).s = 0" for i in range(20)), draws=100)
+    lost = run(
+        target, unlikely + " or " + " and ".join(f"person(zip=z{i}).s = 0" for i in range(20)), draws=100
+    )
     assert lost.kind in ("bounded", "exact")
     if lost.kind == "bounded":
         assert lost.worst.upper == 1
@@ -251,7 +257,9 @@ def test_errors_point_at_the_place(text: str, message: str) -> None:
 
 
 def test_what_a_text_means() -> None:
-    found = parse_statements("# who\nE is person(zip=\"1 3\", age=3.5)  # comment\nnot E.s = missing -> E.s = a-b")
+    found = parse_statements(
+        '# who\nE is person(zip="1 3", age=3.5)  # comment\nnot E.s = missing -> E.s = a-b'
+    )
     assert found.names == {"E": (("zip", "1 3"), ("age", "3.5"))}
     text, formula = found.formulas[0]
     assert text == "not E.s = missing -> E.s = a-b"

@@ -20,7 +20,9 @@ from maskwright.core.worlds.formula import Fact, Given, beliefs_given
 
 Predicate = Callable[[Mapping[str, Mapping[str, str | None]]], bool]
 STEPS = 100_000  # of counting before worlds are drawn
-CONTRADICTION = "what is said to be known cannot be true of this release: no way to deal the published values agrees"
+CONTRADICTION = (
+    "what is said to be known cannot be true of this release: no way to deal the published values agrees"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ def _asked(scene: Scene, predicate: Predicate, names: Sequence[str]) -> Fact:
 
 
 def _bans(statements: Statements) -> list[str]:
-    return [f"impossible({', '.join(f'{c}={v}' for c, v in conditions)})" for conditions in statements.impossible]
+    return [
+        f"impossible({', '.join(f'{c}={v}' for c, v in conditions)})" for conditions in statements.impossible
+    ]
 
 
 def _first_contradiction(scene: Scene, facts: Sequence[Fact]) -> str:
@@ -108,7 +112,9 @@ def _rows(target: Target, scene: Scene, found: Given) -> list[_Row]:
             continue
         at = scene.columns.index(s.attribute)
         for who, person in scene.people.items():
-            rows += _of(s, at, str(who), 1, scene.buckets[person[0]].values, found.named.get(person), found.half)
+            rows += _of(
+                s, at, str(who), 1, scene.buckets[person[0]].values, found.named.get(person), found.half
+            )
         for (b, k), chances in found.others.items():
             named = sum(p[0] == b and scene.kind_of[p] == k for p in scene.people.values())
             people = scene.buckets[b].kinds[k][0] - named
@@ -127,7 +133,11 @@ def _of(
     found = []
     for code, members in enumerate(secrets.sets, start=1):
         before = Fraction(sum(n for v, n in values.items() if v[at] in members), size)
-        after = before if chances is None else sum((p for v, p in chances.items() if v[at] in members), Fraction(0))
+        after = (
+            before
+            if chances is None
+            else sum((p for v, p in chances.items() if v[at] in members), Fraction(0))
+        )
         if before:
             found.append(_Row(whom, people, secrets.name(code), before, after, half, secrets.attribute))
     return found
@@ -147,7 +157,9 @@ def _vulnerable(target: Target, scene: Scene, rows: Sequence[_Row]) -> int:
 
 def _worst(rows: Sequence[_Row], found: Given, draws: int) -> Belief:
     if not rows:
-        return Belief(Fraction(0), Fraction(0), "nobody", "the knowledge concerns no sensitive value of the release")
+        return Belief(
+            Fraction(0), Fraction(0), "nobody", "the knowledge concerns no sensitive value of the release"
+        )
     row = max(rows, key=lambda r: (r.upper(), r.after, -r.before))
     interval = None
     if row.half:

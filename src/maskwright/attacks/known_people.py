@@ -57,7 +57,9 @@ def scene_of(target: Target, statements: Statements, more: Sequence[str] = ()) -
     columns = list(dict.fromkeys([*columns, *(column for _, column, _ in bans)]))
     for column in columns:
         if column not in sensitive:
-            raise UsageError(f"knowledge: there is no sensitive column {column!r}; {nearest(column, sensitive)}")
+            raise UsageError(
+                f"knowledge: there is no sensitive column {column!r}; {nearest(column, sensitive)}"
+            )
     _refuse_unknown_values(grouping, statements)
     named = list(dict.fromkeys([who for _, f in statements.formulas for who in people_of(f)]))
     named += [Who(name) for name in more if Who(name) not in named]
@@ -155,7 +157,9 @@ def _values_of(target: Target, columns: Sequence[str]) -> Any:
         return lambda group: {(v,): n for v, n in counts.of_class(group).items()}
     cells = cells_of(target)
     if columns and (cells is None or target.grouping.changes is not None):
-        raise UsageError("knowledge about several sensitive columns needs to know which values belong to one row")
+        raise UsageError(
+            "knowledge about several sensitive columns needs to know which values belong to one row"
+        )
 
     def held(group: int) -> dict[tuple[str | None, ...], int]:
         found: dict[tuple[str | None, ...], int] = {}
@@ -205,7 +209,9 @@ def _add_bucket(
     people = dict.fromkeys(crowd.kinds(), 0)
     for pattern, rows in zip(crowd.patterns, crowd.rows, strict=True):
         people[pattern] += rows
-    scene.buckets.append(Bucket(values, [(n, _denied(scene, values, key, bans)) for key, n in people.items()]))
+    scene.buckets.append(
+        Bucket(values, [(n, _denied(scene, values, key, bans)) for key, n in people.items()])
+    )
     scene.patterns.append([_words(grouping, group, key, bans) for key in people])
 
 
@@ -234,7 +240,9 @@ def _place(
     mine = [i for i, t in enumerate(crowd.tuples) if matching[t]]
     patterns = {crowd.patterns[i] for i in mine}
     if len(patterns) > 1:
-        raise UsageError(f"{who}: give more quasi-identifiers: what is impossible differs among people with {text}")
+        raise UsageError(
+            f"{who}: give more quasi-identifiers: what is impossible differs among people with {text}"
+        )
     kind = crowd.kinds().index(patterns.pop())
     same = [w for w in scene.people if dict(names.get(w.name or "", w.conditions)) == dict(conditions)]
     person = bucket, sum(p[0] == bucket for p in scene.people.values())
@@ -263,7 +271,8 @@ def _fact(scene: Scene, formula: Any) -> Fact:
 
     def holds(world: Mapping[Person, Any]) -> bool:
         values = {
-            (atom.who, atom.column): _part(world[people[atom.who]], place[atom.column]) for atom in formula.atoms()
+            (atom.who, atom.column): _part(world[people[atom.who]], place[atom.column])
+            for atom in formula.atoms()
         }
         return bool(formula.true(values))
 

@@ -286,5 +286,3 @@ def people_of(formula: Formula | Is) -> tuple[Who, ...]:
 def columns_of(statements: Statements) -> list[str]:
     """The sensitive columns that formulas speak of."""
     return list(dict.fromkeys(atom.column for _, f in statements.formulas for atom in f.atoms()))
-
-

@@ -282,7 +282,8 @@ class _Sums:
     def _expected(dealer: Dealer) -> list[Chances]:
         """Per kind, what those have who are not named."""
         return [
-            {v: dealer.chance(k, v) for v in dealer.left} if room else {} for k, room in enumerate(dealer.room)
+            {v: dealer.chance(k, v) for v in dealer.left} if room else {}
+            for k, room in enumerate(dealer.room)
         ]
 
     def given(self) -> Given | None:
