@@ -242,3 +242,43 @@ def test_l_is_read_off_the_release() -> None:
     target = release(rows, [], None)
     shares = {next(iter(t.codes)): t.share for t in readable(target, secrets_of(target))}
     assert shares == {1: Fraction(1, 2), 2: Fraction(2, 3)}
+
+
+def test_a_table_of_unknown_origin_shows_its_own_requirement() -> None:
+    """Two people and five were merged; the class shows 2 of 7, another one 1 of 2: l = 2 can be read off."""
+    rows: list[Row] = [("a", 0, "p"), ("a", 0, "p"), *[("b", 0, "q")] * 5, ("c", 1, "p"), ("c", 1, "q")]
+    every = Minimality().run(release(rows, [], None), Adversary())
+    read = every.measures["requirement read off the release"]
+    assert read.startswith("at most 0.5 of a class have s p; at most 5/7 of a class have s q")
+    assert every.worst.after == Fraction(5, 7)  # two people with q violate, too: nothing is learned
+    target = release(rows, [model("simple-l-diversity", l=2, values=["p"], use="gate")], None)
+    assert Minimality().applies(target)
+    found = Minimality().run(target, Adversary())
+    assert found.measures["requirement read off the release"] == "at most 0.5 of a class have s p"
+    assert (found.kind, found.worst.after) == ("estimated", 1)
+    full = replace(target, grouping=replace(target.grouping, levels=(1,)))
+    whole = Minimality().run(full, Adversary())
+    assert whole.worst.after <= found.worst.after
+    untouched = release([("a", 0, "p"), ("b", 1, "q")], [], None)
+    assert not Minimality().applies(untouched)
+
+
+def test_a_list_that_is_longer_than_the_table() -> None:
+    rows: list[Row] = [("a", 0, "p"), ("a", 0, "p"), *[("b", 0, "q")] * 5]
+    target = release(rows, [model("simple-l-diversity", l=2, values=["p"])])
+    alone = Minimality().run(target, Adversary())
+    assert alone.worst.after == 1
+    assert "external list" not in alone.measures
+    summary = target.grouping.summary
+    labels = Labels("zip", ("*",), np.array([2]), np.array([0], dtype=np.int32))  # everybody may be meant
+    target = replace(target, grouping=replace(target.grouping, labels=(labels,)))
+
+    def worst(sizes: list[int]) -> Fraction:
+        many = np.array(sizes)
+        census = replace(summary, rows=many, sizes=many, sensitive={}, joint=None)
+        found = Minimality().run(replace(target, census=census), Adversary()).measures["external list"]
+        assert found["people"] == sum(sizes)
+        return found["worst"].after  # type: ignore[no-any-return]
+
+    assert worst([2, 5]) == 1
+    assert Fraction(2, 7) < worst([4, 5]) < 1

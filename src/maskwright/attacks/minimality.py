@@ -14,6 +14,7 @@ from pydantic import Field
 
 from maskwright.attacks.counting import counted
 from maskwright.attacks.draws import can_deal, every_world, refused_at_least
+from maskwright.attacks.external_list import with_list
 from maskwright.attacks.findings import Finding, Kind, as_shown, at_most, enumerated
 from maskwright.attacks.partitions import cut_family, cut_finding
 from maskwright.attacks.refusals import (
@@ -75,6 +76,7 @@ class Minimality(Attack):
         else:
             found, more = self._lattice(target, secrets)
             measures |= more
+        measures |= with_list(target, secrets)
         worst = max(found, key=lambda f: (f.belief.after, -f.belief.before))
         published = int(target.grouping.classes.sizes.sum())
         measures["vulnerable_people"] = max(f.vulnerable for f in found)

@@ -164,6 +164,12 @@ class Teller:
         """Which of n classes pass every model, given their items."""
         need, codes = self.requirement, self.spread.cells.codes
         sizes = np.bincount(owner, rows, n).astype(np.int64)
+        if need.thresholds is not None:
+            kept = np.ones(n, dtype=bool)
+            for t in need.thresholds:
+                held = np.bincount(owner, np.where(self._inside(t)[items], rows, 0), n).astype(np.int64)
+                kept &= held <= t.caps(sizes)
+            return kept
         sensitive = {
             name: ValueCounts.collect(need.context.domains[name], n, owner, code[items], rows)
             for name, code in codes.items()

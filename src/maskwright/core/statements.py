@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-
 from maskwright.errors import UsageError
 
 Value = str | None
