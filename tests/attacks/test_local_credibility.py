@@ -282,3 +282,10 @@ def test_a_list_that_is_longer_than_the_table() -> None:
 
     assert worst([2, 5]) == 1
     assert Fraction(2, 7) < worst([4, 5]) < 1
+
+
+def test_the_example_of_the_page() -> None:
+    """Two people and three; one row of the three is known; the class of four shows two p."""
+    rows: list[Row] = [("a", 0, "p"), ("a", 0, "p"), ("b", 0, "q"), ("b", 0, "q"), ("b", 1, "q")]
+    found = credible(release(rows, [model("simple-l-diversity", l=2, values=["p"])]))
+    assert [found.exact(at, 0) for at in range(2)] == [Fraction(1, 2), Fraction(1, 3)]
