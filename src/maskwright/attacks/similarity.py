@@ -1,7 +1,7 @@
 """Similarity: values that differ and still mean the same, by the hierarchy or as numbers [Li et al. 2007].
 
-Three stomach diseases are three values, and give a stomach disease away; salaries of 30,000, 31,000 and 32,000 give a low
-salary away. The belief is that the value lies under one node of the column's hierarchy, or in a narrow range.
+Three stomach diseases are three values, and give a stomach disease away; salaries of 30,000, 31,000 and 32,000 give a
+low salary away. The belief is that the value lies under one node of the column's hierarchy, or in a narrow range.
 """
 
 from __future__ import annotations
