@@ -213,12 +213,12 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from maskwright.judge import verify_release
     from maskwright.store import recover
     from maskwright.terminal import verification_lines
-    from maskwright.verify import verify
 
     notes = recover(options.release)
-    result = verify(options.release, options.recount_only)
+    result = verify_release(options.release, options.recount_only)
     if options.json:
         print(json.dumps(result.as_dict(), ensure_ascii=False))
     else:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from maskwright.attacks.draws import Bools
 from maskwright.attacks.refusals import looked_at_values, node_classes
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, secrets_of, threshold_of, word
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, columns_of, secrets_of, threshold_of, word
 from maskwright.attacks.thresholds import Threshold, thresholds_of
 from maskwright.attacks.violations import violating_shares
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.exact import show
@@ -29,6 +29,9 @@ class Absence(Attack):
     """The belief about people who were dropped because a class of theirs failed a requirement about values."""
 
     name: ClassVar[str] = "absence"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
+    whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 
     def applies(self, target: Target) -> bool:
         grouping = target.grouping
@@ -40,6 +43,8 @@ class Absence(Attack):
             return False
         rules = thresholds_of(looked_at_values(target.models), target.context)
         if not rules or len({r.attribute for r in rules}) > 1 or not disjoint(rules):
+            return False
+        if rules[0].attribute not in columns_of(target):
             return False
         return bool(Dropped.of(target).for_values.any())
 

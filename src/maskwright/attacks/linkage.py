@@ -7,10 +7,11 @@ of people in the class. The marketer links everybody; the share linked correctly
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import exact_view
@@ -19,7 +20,9 @@ from maskwright.core.grouping import exact_view
 class Linkage(Attack):
     """The chance that a person who is known to be in the table is matched to the right row."""
 
-    name = "linkage"
+    name: ClassVar[str] = "linkage"
+    about: ClassVar[Literal["values", "rows"]] = "rows"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         grouping = exact_view(target.grouping) if target.exact else target.grouping
