@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from maskwright.core.exact import text_of
 from maskwright.core.guarantees import family, l_for, promise
 from maskwright.core.method import Method
 from maskwright.core.model import Context, Model
@@ -31,6 +32,19 @@ def calibrated(models: Sequence[Model], method: Method) -> list[Model]:
             if wanted is not None and wanted not in result and _proven(model, method, [*result, wanted]):
                 result.append(wanted)
     return result
+
+
+def in_words(models: Sequence[Model], method: Method) -> list[str]:
+    """What was added for which requirement, and why."""
+    lines = []
+    for model in models:
+        wanted = _diversity(model, method, models) if isinstance(model, BeliefAtMost) else None
+        if isinstance(model, BeliefAtMost) and wanted is not None and wanted in models:
+            lines.append(
+                f"belief of {model.attribute} at most {text_of(model.max)}: by its proven bound {method.name} needs "
+                f"simple-l-diversity with l = {text_of(wanted.l)}"
+            )
+    return lines
 
 
 def _diversity(belief: BeliefAtMost, method: Method, models: Sequence[Model]) -> SimpleLDiversity | None:

@@ -21,7 +21,6 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import text_of
 from maskwright.core.guarantees import Promise, promise, worlds_alike
 from maskwright.core.verdict import Measured, Verdict
-from maskwright.errors import InputError
 from maskwright.models.belief import BeliefAtMost
 from maskwright.store import PRIVATE
 from maskwright.verify import Verification, verify
@@ -50,14 +49,15 @@ def judge(model: BeliefAtMost, target: Target) -> Verdict:
     found = attack_target(about, counting(adversary), adversary)
     basis = _basis(model, about, adversary)
     unknown = unanswered(about, adversary, found)
-    worst = max(found, key=lambda b: b.worst.upper, default=None)
+    worst = max(found, key=lambda b: (b.worst.upper, len(ATTACKS[b.attack].takes)), default=None)
     upper = worst.worst.upper if worst else Fraction(0)
     why = basis.why
     if unknown and basis.status == "measured":
         upper, why = Fraction(1), f"{basis.why}, and {unknown}"
-    elif worst is not None:
-        why = f"{basis.why}; {worst.attack} ({worst.kind}) finds {worst.worst.whom}: {worst.worst.why}"
     ok = upper <= model.max
+    if worst is not None and not (unknown and basis.status == "measured"):
+        why += f"; {worst.attack} ({worst.kind})"
+        why += "" if ok else f" finds it for {worst.worst.whom}: {worst.worst.why}"
     if not ok:
         why += (
             _instead(target, adversary)
@@ -88,10 +88,10 @@ def unanswered(target: Target, adversary: Adversary, found: Sequence[Beliefs]) -
     if _worlds_alike(target):
         needed = needed - {"method"}
     if not any(takes >= needed for takes in published):
-        what = " and ".join(sorted(needed, reverse=True)) or "the classes"
-        return f"no attack on this release takes {what} into account, so that it is taken to be 1"
+        what = " and ".join(f"the {knowledge}" for knowledge in sorted(needed, reverse=True)) or "the classes"
+        return f"no attack on such a release takes {what} into account, so that the belief is taken to be 1"
     if "method" in needed and _dropped_for_values(target) and not dropped:
-        return "people were dropped because of their values; what that tells is taken to be everything"
+        return "people were dropped because of their values, so that the belief about them is taken to be 1"
     return None
 
 
@@ -164,6 +164,8 @@ def verify_release(folder: str | Path, recount_only: bool = False) -> Verificati
     if not (Path(folder) / PRIVATE / "state.json").is_file():
         return replace(result, notes=(*result.notes, PUBLIC_ONLY))
     target = target_of(folder)
-    if [m.name for m in target.models] != [v.model for v in result.verdicts]:
-        raise InputError("private/policy.yaml is not the policy that the manifest promises")
+    asked = [(m.name, m.parameters(), m.attribute_name()) for m in target.models]
+    if asked != [(v.model, v.parameters, v.attribute) for v in result.verdicts]:
+        problem = "private/policy.yaml does not ask for what the manifest promises"
+        return replace(result, problems=(*result.problems, problem))
     return replace(result, verdicts=judged(result.verdicts, target))

@@ -22,6 +22,7 @@ import numpy as np
 from maskwright import store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
+from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
@@ -176,7 +177,11 @@ class _Run:
         prepared = self.prepare()
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
-            grouping = resolved.method.group(task)
+            try:
+                grouping = resolved.method.group(task)
+            except PolicyNotMet as problem:
+                asked = in_words(resolved.models, resolved.method)
+                raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
         classes = replace(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from maskwright.calibrate import calibrated
+from maskwright.calibrate import calibrated, in_words
 from maskwright.core.builders import Suppress
 from maskwright.core.events import Progress
 from maskwright.core.hierarchy import Hierarchy
@@ -100,6 +100,8 @@ class Resolved:
 def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
     """Check the table against the policy and build what the policy describes."""
     models, method = models_of(policy), method_of(policy)
+    for line in in_words(models, method):
+        progress.note(line)
     _check_columns(policy, table)
     census = _census(policy, engine, models)
     hierarchies: dict[str, Hierarchy] = {}

@@ -31,6 +31,7 @@ REQUIRE: dict[str, dict[str, Any]] = {
     "ke-anonymity": {"k": 3, "e": 4, "attribute": "score"},
     "ck-safety": {"c": "0.95", "k": 1, "attribute": "disease"},
     "m-confidentiality": {"m": 2, "attribute": "disease", "sets": [["ulcer"]]},
+    "belief": {"max": "0.95", "adversary": "neighbour"},
     "delta-disclosure": {"delta": 1, "attribute": "disease"},
     "beta-likeness": {"beta": 1, "attribute": "disease"},
     "delta-presence": {"delta_max": "2/3"},
@@ -73,6 +74,8 @@ def test_every_model_is_here() -> None:
 @pytest.mark.parametrize("use", ["search", "gate"])
 @pytest.mark.parametrize("name", sorted(REQUIRE))
 def test_published_and_verified(name: str, use: str, source: Path, tmp_path: Path) -> None:
+    if name == "belief" and use == "search":
+        pytest.skip("belief is decided after the attack: always a gate")
     wanted = {"model": name, **REQUIRE[name], "use": use}
     # as a gate it must hold for the k-anonymous optimum: coarse enough for all of them
     others = [{"model": "k-anonymity", "k": 24}] if use == "gate" else []
