@@ -224,15 +224,37 @@ def test_what_no_attack_can_judge_is_refused(
     assert verdict_of(mw.anonymize(source, policy(method, *neighbour, disease=ONE_SET))).ok
 
 
-def test_people_dropped_for_their_values_are_not_forgotten(tmp_path: Path) -> None:
-    """The last greedy group never passes: two people with cancer are missing, and everybody knows why."""
-    rows = [[str(20 + i), "10", "cancer" if i in (118, 119) else OTHERS[i % 4], "a"] for i in range(120)]
+@pytest.mark.parametrize(("bucket", "largest", "believed"), [(None, "1/2", 0.4), (2, "0.9", 1)])
+def test_people_dropped_for_their_values_are_not_forgotten(
+    bucket: int | None, largest: str, believed: float, tmp_path: Path
+) -> None:
+    """The last greedy group never passes: who knows the method knows that at least two of its people are sick.
+
+    In a bucket of five that is believed of each with about 2/5; in one of two it is certain.
+    """
+    rows = [[str(20 + i), "10", "cancer" if i > 117 else OTHERS[i % 4], "a"] for i in range(120)]
     source = write_csv(tmp_path / "t.csv", rows, COLUMNS)
-    made = policy({"name": "greedy-grouping"}, HALF, disease=ONE_SET)
+    asked = HALF | {"max": largest}
+    if bucket is None:
+        found = verdict_of(mw.anonymize(source, policy({"name": "greedy-grouping"}, asked, disease=ONE_SET)))
+        assert (found.ok, found.status) == (True, "measured")
+        assert "their absence is information" in found.why
+        assert found.worst == pytest.approx(believed, abs=0.01)
+        return
+    own = {"model": "simple-l-diversity", "l": bucket}
+    made = policy({"name": "greedy-grouping", "l": bucket}, own, asked, disease=ONE_SET)
     with pytest.raises(
-        PolicyNotMet, match=r"dropped because of their.*values.*belief about them is taken to be 1"
+        PolicyNotMet, match=r"absence \(estimated\) finds it for each of 2 people who were dropped"
     ):
         mw.anonymize(source, made)
+
+
+def test_people_dropped_for_reasons_that_no_attack_knows(source: Path) -> None:
+    """Classes that fail an entropy requirement are dropped: what that tells is not known, so it may be everything."""
+    entropy = {"model": "entropy-l-diversity", "l": "7/2"}
+    method = {"name": "optimal-lattice", "suppress": "failing-classes", "suppression": "60%"}
+    with pytest.raises(PolicyNotMet, match="taken to be 1"):
+        mw.anonymize(source, policy(method, SIZE, entropy, HALF | {"max": "0.99"}))
 
 
 def test_the_insider_combines_method_and_facts(source: Path) -> None:
