@@ -20,6 +20,7 @@ from maskwright.core.adversary import Adversary, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import text_of
 from maskwright.core.guarantees import Promise, promise, worlds_alike
+from maskwright.core.model import Model
 from maskwright.core.verdict import Measured, Verdict
 from maskwright.models.belief import BeliefAtMost
 from maskwright.store import PRIVATE
@@ -36,9 +37,16 @@ INSTEAD_OF_FACTS = "for an adversary with facts use anatomy, or make every requi
 
 
 def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
-    """The verdicts of a release, one per model of the target; those on belief are decided by attacking it."""
-    pairs = zip(target.models, verdicts, strict=True)
-    return tuple(judge(model, target) if isinstance(model, BeliefAtMost) else v for model, v in pairs)
+    """The verdicts of a release; those on belief are decided anew, by attacking it."""
+    asked = [model for model in target.models if isinstance(model, BeliefAtMost)]
+    return tuple(
+        next((judge(m, target) for m in asked if _same(m, verdict)), verdict) for verdict in verdicts
+    )
+
+
+def _same(model: Model, verdict: Verdict) -> bool:
+    mine = model.name, model.parameters(), model.attribute_name()
+    return mine == (verdict.model, verdict.parameters, verdict.attribute)
 
 
 def judge(model: BeliefAtMost, target: Target) -> Verdict:
@@ -164,8 +172,9 @@ def verify_release(folder: str | Path, recount_only: bool = False) -> Verificati
     if not (Path(folder) / PRIVATE / "state.json").is_file():
         return replace(result, notes=(*result.notes, PUBLIC_ONLY))
     target = target_of(folder)
-    asked = [(m.name, m.parameters(), m.attribute_name()) for m in target.models]
-    if asked != [(v.model, v.parameters, v.attribute) for v in result.verdicts]:
+    if not all(
+        any(_same(m, v) for m in target.models) for v in result.verdicts if v.model == BeliefAtMost.name
+    ):
         problem = "private/policy.yaml does not ask for what the manifest promises"
         return replace(result, problems=(*result.problems, problem))
     return replace(result, verdicts=judged(result.verdicts, target))
