@@ -33,7 +33,7 @@ PUBLIC_ONLY = (
 INSTEAD = (
     "mondrian with cut: balanced meets such a bound by construction, for any models and any number of columns"
 )
-INSTEAD_OF_FACTS = "for an adversary with facts use anatomy, or make every requirement about values a gate"
+INSTEAD_OF_FACTS = "against facts help larger groups (ck-safety as a gate), by anatomy or by a method that looks at no values"
 
 
 def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
@@ -56,27 +56,32 @@ def judge(model: BeliefAtMost, target: Target) -> Verdict:
     adversary = adversary_named(model.adversary, model.facts)
     found = attack_target(about, counting(adversary), adversary)
     basis = _basis(model, about, adversary)
-    unknown = unanswered(about, adversary, found)
+    unknown = unanswered(about, adversary, found) if basis.status == "measured" else None
     worst = max(found, key=lambda b: (b.worst.upper, len(ATTACKS[b.attack].takes)), default=None)
     upper = worst.worst.upper if worst else Fraction(0)
-    why = basis.why
-    if unknown and basis.status == "measured":
-        upper, why = Fraction(1), f"{basis.why}, and {unknown}"
+    value: Measured = upper if worst is None or worst.worst.interval is None else float(upper)
+    why = f"{basis.why}; {worst.attack} ({worst.kind})" if worst else basis.why
+    if unknown:
+        upper = value = Fraction(1)
+        why = f"{basis.why}, and {unknown}"
     ok = upper <= model.max
-    if worst is not None and not (unknown and basis.status == "measured"):
-        why += f"; {worst.attack} ({worst.kind})"
-        why += "" if ok else f" finds it for {worst.worst.whom}: {worst.worst.why}"
     if not ok:
-        why += (
-            _instead(target, adversary)
-            if basis.status == "measured"
-            else "; this contradicts the proof, report it"
-        )
-    value: Measured = upper if worst is None or worst.worst.interval is None or unknown else float(upper)
+        if worst and not unknown:
+            why += f" finds it for {worst.worst.whom}: {worst.worst.why}"
+        if basis.status == "guaranteed" and upper > _without_the_method(found):
+            why += "; this contradicts the proof, please report it"
+        else:  # the classes show too much: nothing is published, so that nothing is promised
+            basis, why = replace(basis, status="measured"), f"{why}; {_instead(adversary)}"
     return Verdict(
         model.name, model.parameters(), model.attribute, ok, np.array([ok]), [value], value, 0,
         f"at most {text_of(model.max)}", f"belief ({adversary.name})", model.use, basis.status, why,
     )  # fmt: skip
+
+
+def _without_the_method(found: Sequence[Beliefs]) -> Fraction:
+    """The worst belief of the attacks that know nothing of the method."""
+    shown = [b.worst.upper for b in found if "method" not in ATTACKS[b.attack].takes]
+    return max(shown, default=Fraction(0))
 
 
 def counting(adversary: Adversary) -> list[str]:
@@ -160,8 +165,8 @@ def _of_promise(model: BeliefAtMost, found: Promise, target: Target, column: str
                                 f"{text_of(found.bound)}, where {found.why}")  # fmt: skip
 
 
-def _instead(target: Target, adversary: Adversary) -> str:
-    return f"; {INSTEAD_OF_FACTS if 'facts' in adversary.knowledge else INSTEAD}"
+def _instead(adversary: Adversary) -> str:
+    return INSTEAD_OF_FACTS if "facts" in adversary.knowledge else INSTEAD
 
 
 def verify_release(folder: str | Path, recount_only: bool = False) -> Verification:

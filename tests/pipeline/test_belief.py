@@ -21,7 +21,7 @@ from maskwright.judge import PUBLIC_ONLY, counting, verify_release
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import method_of, models_of
-from patients import Command, leftovers, write_csv
+from patients import Command, leftovers, patients, write_csv
 
 COLUMNS = ["age", "zip", "disease", "job"]
 OTHERS = ["flu", "asthma", "ulcer", "cough"]
@@ -263,6 +263,11 @@ def test_the_insider_combines_method_and_facts(source: Path) -> None:
         mw.anonymize(source, policy({"name": "mondrian"}, SIZE, insider))
     blind = verdict_of(mw.anonymize(source, policy({"name": "optimal-lattice"}, SIZE | {"k": 40}, insider)))
     assert (blind.ok, blind.status) == (True, "guaranteed")
+    few = insider | {"max": "1/3", "facts": 3}
+    with pytest.raises(
+        PolicyNotMet, match=r"measured: .*background-knowledge.*somebody who knows 3 facts.*larger groups"
+    ):
+        mw.anonymize(source, policy({"name": "optimal-lattice"}, SIZE | {"k": 40}, few))
     buckets = policy({"name": "anatomy", "l": 4}, insider, recoding="bucketize")
     found = verdict_of(mw.anonymize(source, buckets))
     assert found.worst == Fraction(1, 3)  # one of four values is ruled out
@@ -371,3 +376,25 @@ def test_calibration_needs_no_table() -> None:
     assert [m.name for m in calibrated(models, method_of(made))] == ["belief", "simple-l-diversity"]
     assert calibrated(models_of(made), method_of(made)) == models_of(made)  # nothing is added twice
     assert set(ATTACKS) >= {"homogeneity", "minimality"}
+
+
+def test_the_example_of_the_docs(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "p.csv", patients(120))
+    columns = {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}},
+        "zip": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
+        "sex": {"role": "quasi-identifier", "hierarchy": "suppress"},
+    }
+
+    def release(method: Any, *require: Any, disease: Any = "sensitive") -> Verdict:
+        made = {"columns": columns | {"disease": disease}, "require": list(require), "method": method}
+        return verdict_of(mw.anonymize(source, made, seed=1))
+
+    balanced = release("mondrian", SIZE, HALF)
+    assert (balanced.worst, balanced.status) == (Fraction(2, 5), "guaranteed")
+    symmetric = release("symmetric-grouping", HALF, disease=ONE_SET)
+    assert (symmetric.ok, symmetric.status) == (True, "guaranteed")
+    with pytest.raises(PolicyNotMet, match="l = 5"):
+        release("symmetric-grouping", QUARTER, disease=ONE_SET)
+    with pytest.raises(PolicyNotMet, match="balanced"):
+        release({"name": "mondrian", "cut": "strict"}, {"model": "simple-l-diversity", "l": 2}, HALF)
