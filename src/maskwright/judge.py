@@ -33,7 +33,9 @@ PUBLIC_ONLY = (
 INSTEAD = (
     "mondrian with cut: balanced meets such a bound by construction, for any models and any number of columns"
 )
-INSTEAD_OF_FACTS = "against facts help larger groups (ck-safety as a gate), by anatomy or by a method that looks at no values"
+INSTEAD_OF_FACTS = (
+    "against facts help larger groups (ck-safety as a gate), by anatomy or a method blind to values"
+)
 
 
 def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
