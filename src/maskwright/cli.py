@@ -64,6 +64,10 @@ def parser() -> argparse.ArgumentParser:
         "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
     )
     command.add_argument("--facts", type=int, help="how many facts about others the adversary knows")
+    command.add_argument(
+        "--knowing", action="append", default=[], metavar="STATEMENT",
+        help="something known about people, e.g. 'not person(age=34).disease = flu'; @FILE reads a file of them",
+    )  # fmt: skip
     command.add_argument("--max-belief", help="exit with 1 when a belief is above this, e.g. 1/4")
     command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
     command.add_argument(
@@ -227,7 +231,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, target_of
+    from maskwright.attacking import adversary_named, attack_target, knowledge, target_of
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -237,7 +241,10 @@ def _attack(options: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(f"--max-belief: {problem}") from None
     who = adversary_named(options.adversary, options.facts)
-    found = attack_target(target_of(options.release), options.attack or list(ATTACKS), who)
+    attacks: list[Any] = options.attack or list(ATTACKS)
+    if options.knowing:
+        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
+    found = attack_target(target_of(options.release), attacks, who)
     above = [b for b in found if bound is not None and b.worst.upper > bound]
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
