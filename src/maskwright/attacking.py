@@ -8,7 +8,7 @@ from pathlib import Path
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
-from maskwright.core.persist import load_grouping
+from maskwright.core.persist import load_census, load_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
@@ -65,6 +65,7 @@ def target_of(release: Release | str | Path) -> Target:
     _, context = reference_from(read_json(private / REFERENCE))
     try:
         grouping = load_grouping(private)
+        census = load_census(private, grouping.summary.attributes)
     except (OSError, ValueError, KeyError):
         raise InputError(f"{str(private)!r} does not hold what was written there") from None
     attributes = grouping.summary.attributes
@@ -74,6 +75,6 @@ def target_of(release: Release | str | Path) -> Target:
         if (allowed := policy.columns[h.attribute].levels) is not None
     }
     return Target(
-        grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact,
+        grouping, models_of(policy), method_of(policy), context, census, policy.recoding.exact,
         weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.summary import Joint, Shared, Summary
 
-STATE, NAMES = "state.npz", "state.json"
+STATE, NAMES, CENSUS = "state.npz", "state.json", "population.npz"
 
 
 def save_grouping(grouping: Grouping, folder: Path) -> None:
@@ -88,3 +88,16 @@ def load_grouping(folder: Path) -> Grouping:
     levels = tuple(words["levels"]) if words["levels"] is not None else None
     classes = allocated(summary, allocation, words["groups"])
     return Grouping(summary, allocation, labels, classes, levels, words["starred"])
+
+
+def save_census(census: Summary, folder: Path) -> None:
+    """Write the population as it was counted, for the journalist; its hierarchies are those of the grouping."""
+    np.savez(folder / CENSUS, codes=census.codes, rows=census.rows, sizes=census.sizes)
+
+
+def load_census(folder: Path, attributes: tuple[Hierarchy, ...]) -> Summary | None:
+    """Read back what `save_census` wrote; None where there was no population table."""
+    if not (folder / CENSUS).is_file():
+        return None
+    with np.load(folder / CENSUS, allow_pickle=False) as data:
+        return Summary(attributes, data["codes"], data["rows"], data["sizes"], {})
