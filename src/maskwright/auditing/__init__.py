@@ -150,16 +150,12 @@ class _Audit:
             yield from _beside(published, self.linked)
             kept = order_kept(engine, published, self.original, self.linked, leaks.LIMIT)
             if kept is not None and kept.kept:
-                same = kept.same_rows is not None and kept.same_rows == 1
-                text = f"the rows are in the order of the original (correlation {kept.correlation:+.2f}"
-                if kept.same_rows is not None:
-                    text += f"; {kept.same_rows:.0%} fit the row in the same place, by chance {kept.by_chance:.0%}"
-                text += "): whoever knows that order " + (
-                    "knows every row" if same else "knows more than the labels"
-                )
-                yield Finding(
-                    "order", "high", text, {"correlation": kept.correlation, "same_rows": kept.same_rows}
-                )
+                figures = {
+                    "correlation": kept.correlation,
+                    "same_rows": kept.same_rows,
+                    "placed": kept.placed,
+                }
+                yield Finding("order", "high", kept.sentence(), figures)
 
 
 def _beside(published: Published, linked: Linked) -> Iterator[Finding]:

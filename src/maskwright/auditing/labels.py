@@ -47,15 +47,15 @@ def reads(label: str) -> Callable[[str], bool]:
 
 
 def _masked(label: str) -> Callable[[str], bool]:
-    """Each star hides a character; stars at the end of a label of another length hide the rest."""
-    head = label.rstrip("*")
+    """Each star hides a character; a single one at the end may hide any number of them."""
+    head = label.removesuffix("*")
 
     def fits(value: str) -> bool:
         if not label.strip("*"):
             return True
         if len(label) == len(value):
             return all(a in ("*", b) for a, b in zip(label, value, strict=True))
-        return "*" not in head and label != head and value.startswith(head)
+        return "*" not in head and label.endswith("*") and value.startswith(head)
 
     return fits
 

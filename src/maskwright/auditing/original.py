@@ -7,6 +7,7 @@ linking, so that what is said is the least that an attacker can do.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,6 +27,8 @@ from maskwright.engines.base import Engine, SummarySpec, Table
 MOST_PAIRS = (
     400_000_000  # classes × raw tuples × columns that are compared; beyond, only some of the classes are
 )
+
+MOST_PLACED, SHUFFLES = 20_000, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,13 +179,26 @@ class Kept:
         correlation: between positions here and (expected) positions there.
         same_rows: the share of rows i here that fit row i there; None where the tables differ in length.
         by_chance: that share if one of the tables were shuffled.
+        placed: the share of rows that can be placed in the original one after the other, and
+        placed_by_chance: that share in shuffled tables.
         kept: more than chance explains.
     """
 
     correlation: float
     same_rows: float | None
     by_chance: float
+    placed: float
+    placed_by_chance: float
     kept: bool
+
+    def sentence(self) -> str:
+        """What that means for somebody who knows the order of the original."""
+        text = f"the rows are in the order of the original (correlation {self.correlation:+.2f}; {self.placed:.0%} can "
+        text += f"be placed there one after the other, by chance {self.placed_by_chance:.0%}"
+        if self.same_rows is not None:
+            text += f"; {self.same_rows:.0%} fit the row in the same place, by chance {self.by_chance:.0%}"
+        certain = "knows every row" if self.same_rows == 1 else "knows more than the labels say"
+        return f"{text}): whoever knows that order {certain}"
 
 
 def order_kept(
@@ -212,13 +228,31 @@ def order_kept(
         return None
     expected = (total[here] / np.maximum(number[here], 1))[usable]
     rho = correlation(ranks(expected), np.arange(int(usable.sum()), dtype=np.float64))
-    kept = abs(rho) * math.sqrt(int(usable.sum()) - 1) > DEVIATIONS
+    placed, usual, spread = in_sequence(here[usable][:MOST_PLACED], np.where(known, there, -1))
+    kept = abs(rho) * math.sqrt(int(usable.sum()) - 1) > DEVIATIONS or placed - usual > DEVIATIONS * spread
     if published.rows != linked.summary.n_rows:
-        return Kept(rho, None, 0.0, kept)
+        return Kept(rho, None, 0.0, placed, usual, kept)
     share = float((here == there).mean())
     chance = float((np.bincount(here, minlength=len(number)) * number).sum()) / len(here) ** 2
     deviation = math.sqrt(max(chance * (1 - chance), 1e-12) / len(here))
-    return Kept(rho, share, chance, kept or share - chance > DEVIATIONS * deviation)
+    return Kept(rho, share, chance, placed, usual, kept or share - chance > DEVIATIONS * deviation)
+
+
+def in_sequence(here: Ints, there: Ints) -> tuple[float, float, float]:
+    """The share of rows that can be placed in the original one after the other; its mean and spread when shuffled."""
+    places = {kind: np.flatnonzero(there == kind).tolist() for kind in np.unique(here).tolist()}
+
+    def placed(kinds: list[int]) -> float:
+        at, count = -1, 0
+        for kind in kinds:
+            i = bisect_right(places[kind], at)
+            if i < len(places[kind]):
+                at, count = places[kind][i], count + 1
+        return count / len(kinds)
+
+    rng = np.random.default_rng(0)  # only to see what chance does; nothing that is published depends on it
+    usual = [placed(rng.permutation(here).tolist()) for _ in range(SHUFFLES)]
+    return placed(here.tolist()), float(np.mean(usual)), max(float(np.std(usual)), 1 / len(here))
 
 
 def _kinds(rows: dict[str, Ints], names: Sequence[str], codes: NDArray[np.int32], class_of: Ints) -> Ints:
