@@ -25,6 +25,9 @@ ADVERSARIES: dict[str, Adversary] = {
     "insider": Adversary("insider", knows_method=True, facts=3),
 }
 
+# Attacks that reason about the method: nothing for somebody who does not know it.
+BY_METHOD = frozenset({"minimality"})
+
 
 def adversary_named(name: str, facts: int | None = None) -> Adversary:
     """A preset, with another number of facts if wanted."""
@@ -35,9 +38,10 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
 
 
 def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
-    """Every attack that applies, the worst belief first."""
+    """Every attack that applies and that this adversary knows enough for, the worst belief first."""
     chosen = [_built(a) for a in attacks]
-    found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+    able = [a for a in chosen if adversary.knows_method or a.name not in BY_METHOD]
+    found = [a.run(target, adversary) for a in able if a.applies(target)]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
 

@@ -11,6 +11,7 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.release import jsonable
 from maskwright.core.verdict import Verdict
+from maskwright.report.details import detail_lines
 from maskwright.report.html import Markup, join, page, table, tag
 
 Severity = Literal["high", "warning", "note"]
@@ -206,48 +207,3 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     found = list(rows)
     widths = [max((len(row[i]) for row in found), default=0) for i in range(len(found[0]) if found else 0)]
     return ["  ".join(f"{cell:{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in found]
-
-
-def detail_lines(beliefs: Beliefs) -> list[str]:
-    """The figures of an attack that a reader should see beside its worst belief."""
-    m, lines = beliefs.measures, list[str]()
-    columns = m.get("attributes", {})
-    if "vulnerable_share" in m:
-        lines.append(_vulnerable(m))
-    for name, column in columns.items() if isinstance(columns, Mapping) else ():
-        if "vulnerable_share" in column:
-            lines.append(f"{name}: {_vulnerable(column)}")
-        curve = column.get("curve") or column.get("implications")
-        if isinstance(curve, (list, tuple)):
-            points = ", ".join(show(p) if isinstance(p, Fraction) else str(p) for p in curve)
-            lines.append(f"{name}: belief with 0, 1, 2 … known facts: {points}")
-    if dropped := m.get("dropped_people"):
-        lines.append(f"people of whom nothing was published: {dropped:,}")
-    if hidden := m.get("values_not_flagged"):
-        share = show(m["worst_share_of_a_value_not_flagged"])
-        lines.append(
-            f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
-        )
-    single = m.get("singled_out", {}).get("after")
-    if single:
-        lines += unique_lines(single)
-    return lines
-
-
-def _vulnerable(m: Mapping[str, Any]) -> str:
-    above = f" (above {show(m['threshold'])})" if isinstance(m.get("threshold"), Fraction) else ""
-    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {float(m['vulnerable_share']):.1%}"
-
-
-def unique_lines(single: Mapping[str, Any]) -> list[str]:
-    """Minimal unique sets in words."""
-    most = single["sets_up_to"]
-    lines = [
-        f"singled out by at most {most} attributes: {single['people']:,} people ({float(single['share']):.1%})"
-    ]
-    if single["sets"]:
-        first = "; ".join(f"{' + '.join(s['attributes'])} ({s['people']:,})" for s in single["sets"][:3])
-        lines.append(f"the commonest minimal sets: {first}")
-        parts = [f"{name} {float(share):.0%}" for name, share in single["contributions"].items() if share]
-        lines.append(f"what attributes contribute: {', '.join(parts[:5])}")
-    return lines
