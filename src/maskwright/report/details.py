@@ -19,7 +19,7 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
     for name, column in columns.items() if isinstance(columns, Mapping) else ():
         if "vulnerable_share" in column:
             lines.append(f"{name}: {_vulnerable(column)}")
-        curve = column.get("curve") or column.get("implications")
+        curve = column.get("implications")
         if isinstance(curve, (list, tuple)):
             points = ", ".join(show(p) if isinstance(p, Fraction) else str(p) for p in curve)
             lines.append(f"{name}: belief with 0, 1, 2 … known facts: {points}")
