@@ -87,7 +87,9 @@ def attack(
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)
     if not found:
-        raise UsageError(f"this attack does not apply to this release, or {who.name} does not know enough for it")
+        raise UsageError(
+            f"this attack does not apply to this release, or {who.name} does not know enough for it"
+        )
     return found[0]
 
 

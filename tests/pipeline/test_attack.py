@@ -105,5 +105,7 @@ def test_details_follow_the_sentences(maskwright: Command, folder: Path) -> None
     details = lines[first:]
     assert "linkage, adversary insider:" in details
     assert any("people are vulnerable" in line for line in details)
-    assert any("singled out before the release by at most 3 attributes: 40 people" in line for line in details)
+    assert any(
+        "singled out before the release by at most 3 attributes: 40 people" in line for line in details
+    )
     assert any("known facts: " in line for line in details)

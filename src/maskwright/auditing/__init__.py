@@ -142,8 +142,8 @@ class _Audit:
         yield from leaks.starred(published)
         yield from leaks.columns(engine, published)
         yield from leaks.order(engine, published)
-        yield from leaks.containers(engine, published)
-        yield from leaks.cells(engine, published)
+        yield from leaks.containers(published)
+        yield from leaks.cells(published)
         if shown.population is not None:
             yield _journalist(shown.sizes, shown.population)
         if self.linked is not None and self.original is not None:

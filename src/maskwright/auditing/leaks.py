@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maskwright.auditing.order import InOrder, Trend, numbered, sorted_inside, trends
-from maskwright.auditing.published import Published, is_star
+from maskwright.auditing.published import Domains, Published, is_star
 from maskwright.auditing.result import Finding
 from maskwright.core.classes import Ints
 from maskwright.engines.base import Engine, Table
@@ -111,11 +111,11 @@ def order(engine: Engine, published: Published) -> Iterator[Finding]:
     group = (published.question.group,) if published.question.group else ()
     names = [*published.quasi_identifiers, *secret, *published.other]
     names = [n for n in names if any(c.name == n for c in published.table.columns)]
-    rows = in_order(engine, published.table, [*names, *group])
+    rows = in_order(engine, published, [*names, *group])
     found = trends([InOrder(name, rows[name]) for name in names])
     yield from _sorted([t for t in found if t.sorted])
     yield from _not_random([t for t in found if not t.sorted and not t.random])
-    classes = numbered(rows, group or published.quasi_identifiers, len(next(iter(rows.values()))))
+    classes = numbered([rows[name] for name in group or published.quasi_identifiers])
     for name in secret:
         if sorted_inside(classes, InOrder(name, rows[name])):
             yield Finding(
@@ -150,10 +150,10 @@ def _not_random(found: Sequence[Trend]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def in_order(engine: Engine, table: Table, names: Sequence[str]) -> dict[str, Ints]:
+def in_order(engine: Engine, published: Published, names: Sequence[str]) -> dict[str, Ints]:
     """Columns in the order of the rows, as codes that rise with what the values mean."""
-    domains = [engine.domain(table, name).values for name in names]
-    codes = engine.in_order(table, names, domains, LIMIT)
+    domains = [published.domains.of(published.table, name).values for name in names]
+    codes = engine.in_order(published.table, names, domains, LIMIT)
     result = {}
     for name, values, rows in zip(names, domains, codes, strict=True):
         rank = np.zeros(len(values) + 1, dtype=np.int64)
@@ -170,16 +170,16 @@ def _risen(values: Sequence[str]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__)
 
 
-def containers(engine: Engine, published: Published) -> Iterator[Finding]:
+def containers(published: Published) -> Iterator[Finding]:
     """What the files hold besides their rows."""
     question = published.question
-    yield from _container(engine, published.table, examine(question.table, published.table.format))
+    yield from _container(published.domains, published.table, examine(question.table, published.table.format))
     if question.sensitive_table is not None:
         found = examine(question.sensitive_table, published.values.format)
-        yield from _container(engine, published.values, found)
+        yield from _container(published.domains, published.values, found)
 
 
-def _container(engine: Engine, table: Table, found: Container) -> Iterator[Finding]:
+def _container(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
     if found.index:
         yield Finding("container", "high", f"the file tells rows apart: {found.index}")
     if found.pandas_columns:
@@ -194,7 +194,7 @@ def _container(engine: Engine, table: Table, found: Container) -> Iterator[Findi
             f"column {name!r}: the dictionary in the file holds {idle:,} values that no row has",
             {"column": name, "values": idle},
         )  # fmt: skip
-    yield from _statistics(engine, table, found)
+    yield from _statistics(domains, table, found)
     if found.metadata:
         names = ", ".join(map(repr, list(found.metadata)[:5]))
         text = f"the file carries metadata of its own under {names}: read it before you hand it over"
@@ -210,11 +210,11 @@ def _container(engine: Engine, table: Table, found: Container) -> Iterator[Findi
         yield Finding("container", "note", f"not looked at: {what}")
 
 
-def _statistics(engine: Engine, table: Table, found: Container) -> Iterator[Finding]:
+def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
     """Least and greatest values in a Parquet footer that no row has."""
     known = {c.name: c for c in table.columns}
     for name in dict.fromkeys(c for c, _, _ in found.statistics if c in known):
-        domain = engine.domain(table, name)
+        domain = domains.of(table, name)
         if not domain.values or known[name].kind in ("boolean", "other", "date", "timestamp"):
             continue
         ends = [e for c, low, high in found.statistics if c == name for e in (low, high)]
@@ -233,13 +233,13 @@ def _statistics(engine: Engine, table: Table, found: Container) -> Iterator[Find
             )  # fmt: skip
 
 
-def cells(engine: Engine, published: Published) -> Iterator[Finding]:
+def cells(published: Published) -> Iterator[Finding]:
     """Cells that a spreadsheet would run as formulas."""
     for table in dict.fromkeys((published.table, published.values)):
         for info in table.columns:
             if info.kind != "text":
                 continue
-            domain = engine.domain(table, info.name)
+            domain = published.domains.of(table, info.name)
             bad = [
                 n for v, n in zip(domain.values, domain.counts, strict=True)
                 if v.startswith(FORMULA) and not NUMBER.fullmatch(v) and v.strip("+-")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
+from maskwright.core.uniques import joined
 
 ODDS = 1e-4  # what happens by chance less often than this is no chance
 DEVIATIONS = 5.0
@@ -69,7 +70,7 @@ def sorted_inside(groups: Ints, column: InOrder) -> bool:
     steps = np.diff(column.codes[order])[same]
     if not len(steps) or not ((steps >= 0).all() or (steps <= 0).all()):
         return False
-    cells = np.unique(np.stack([groups, column.codes]), axis=1, return_counts=True)[1]
+    cells = np.bincount(numbered([groups, column.codes]))
     sizes = np.bincount(groups)
     odds = sum(map(log_factorial, cells.tolist())) - sum(map(log_factorial, sizes.tolist()))
     return odds + math.log(2) < math.log(ODDS)
@@ -119,9 +120,6 @@ def trends(columns: Sequence[InOrder]) -> list[Trend]:
     return [t for t in found if t is not None]
 
 
-def numbered(codes: Mapping[str, Ints], names: Sequence[str], n: int) -> Ints:
+def numbered(columns: Sequence[Ints]) -> Ints:
     """A number for every combination of values: the class of each row."""
-    if not names:
-        return np.zeros(n, dtype=np.int64)
-    stacked = np.stack([codes[name] for name in names])
-    return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return joined(columns, [int(codes.max(initial=0)) + 1 for codes in columns])[0]

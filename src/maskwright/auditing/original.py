@@ -74,7 +74,7 @@ def link(engine: Engine, published: Published, original: Table) -> Linked:
     policy = published.question.policy
     hierarchies, fits, left_out = [], [], []
     for labels in published.shown.labels:
-        values = engine.domain(original, labels.attribute).values
+        values = published.domains.of(original, labels.attribute).values
         column = policy.columns.get(labels.attribute) if policy else None
         built = None
         if policy is not None and column is not None and column.hierarchy is not None:
@@ -217,8 +217,7 @@ def order_kept(
     ours = _kinds(mine, names, published.shown.summary.codes, np.arange(published.shown.classes.n))
     other = _kinds(theirs, names, linked.summary.codes, linked.class_of)
     both = np.concatenate([ours, other])
-    stacked = np.stack([both, *(np.concatenate([mine[s], theirs[s]]) for s in secret)])
-    kind = np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
+    kind = numbered([both + 2, *(np.concatenate([mine[s], theirs[s]]) for s in secret)])
     here, there = kind[: len(ours)], kind[len(ours) :]
     known = other >= 0
     number = np.bincount(there[known], minlength=int(kind.max()) + 1)
@@ -257,9 +256,9 @@ def in_sequence(here: Ints, there: Ints) -> tuple[float, float, float]:
 
 def _kinds(rows: dict[str, Ints], names: Sequence[str], codes: NDArray[np.int32], class_of: Ints) -> Ints:
     """The class of each row, by its tuple of codes."""
-    n = len(rows[names[0]])
-    table = {name: np.concatenate([codes[i].astype(np.int64), rows[name]]) for i, name in enumerate(names)}
-    number = numbered(table, names, n)
+    number = numbered(
+        [np.concatenate([codes[i].astype(np.int64), rows[name]]) for i, name in enumerate(names)]
+    )
     tuples, mine = number[: codes.shape[1]], number[codes.shape[1] :]
     of_number = np.full(int(number.max()) + 1, -1, dtype=np.int64)
     of_number[tuples] = class_of

@@ -17,7 +17,7 @@ from maskwright.core.model import Context, Model
 from maskwright.core.policy import Policy
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
-from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
+from maskwright.engines.base import Domain, Engine, Reading, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import models_of
 
@@ -55,6 +55,20 @@ class Question:
     max_belief: Fraction | None = None
 
 
+class Domains:
+    """The values of columns, each counted once however often they are asked for."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.known: dict[tuple[int, str], tuple[Table, Domain]] = {}
+
+    def of(self, table: Table, name: str) -> Domain:
+        key = id(table), name  # the table is kept beside its domain, so that the number stays its own
+        if key not in self.known:
+            self.known[key] = table, self.engine.domain(table, name)
+        return self.known[key][1]
+
+
 @dataclass(frozen=True, eq=False)
 class Published:
     """The table, counted.
@@ -63,6 +77,7 @@ class Published:
         shown: the classes of people with equal published quasi-identifiers.
         classes: the classes whose sensitive values are published together: the same, unless a group column says so.
         other: columns that are neither quasi-identifiers, sensitive, group nor unit.
+        domains: the values of the columns.
     """
 
     question: Question
@@ -74,6 +89,7 @@ class Published:
     specs: tuple[SensitiveSpec, ...]
     shown: Grouping
     classes: Grouping
+    domains: Domains
 
     @property
     def rows(self) -> int:
@@ -105,13 +121,14 @@ def open_published(engine: Engine, question: Question, original: Table | None) -
         values, (*secret, *((question.group,) if question.group else ())),
         "the published table" if values is table else "the table of sensitive values",
     )  # fmt: skip
-    specs = tuple(_spec(engine, values, original, name, policy) for name in secret)
-    shown, classes = _groupings(engine, question, table, values, known, specs)
+    domains = Domains(engine)
+    specs = tuple(_spec(domains, values, original, name, policy) for name in secret)
+    shown, classes = _groupings(domains, question, table, values, known, specs)
     other = tuple(
         c.name for c in {i.name: i for i in (*table.columns, *values.columns)}.values()
         if c.name not in (*known, *secret, *extra)
     )  # fmt: skip
-    return Published(question, table, values, known, secret, other, specs, shown, classes)
+    return Published(question, table, values, known, secret, other, specs, shown, classes, domains)
 
 
 def require_columns(table: Table, names: Sequence[str], what: str) -> None:
@@ -122,15 +139,15 @@ def require_columns(table: Table, names: Sequence[str], what: str) -> None:
 
 
 def _spec(
-    engine: Engine, table: Table, original: Table | None, name: str, policy: Policy | None
+    domains: Domains, table: Table, original: Table | None, name: str, policy: Policy | None
 ) -> SensitiveSpec:
     """The values of a sensitive column: those published, those of the original, in their order."""
-    domains = [engine.domain(table, name)]
+    found = [domains.of(table, name)]
     if original is not None:
         require_columns(original, [name], "the original")
-        domains.append(engine.domain(original, name))
-    numeric = all(d.numeric for d in domains)
-    values = {v for d in domains for v in d.values}
+        found.append(domains.of(original, name))
+    numeric = all(d.numeric for d in found)
+    values = {v for d in found for v in d.values}
     order = policy.columns[name].order if policy and name in policy.columns else None
     if order is not None:
         return SensitiveSpec(name, (*order, *sorted(values - set(order))), ordered=values <= set(order))
@@ -139,15 +156,16 @@ def _spec(
 
 
 def _groupings(
-    engine: Engine, question: Question, table: Table, values: Table, known: Sequence[str],
+    domains: Domains, question: Question, table: Table, values: Table, known: Sequence[str],
     specs: Sequence[SensitiveSpec],
 ) -> tuple[Grouping, Grouping]:  # fmt: skip
-    attributes = tuple(opaque(engine, table, name) for name in known)
+    engine = domains.engine
+    attributes = tuple(opaque(domains, table, name) for name in known)
     if question.group is None:
         made = as_published(engine.summarise(table, SummarySpec(attributes, specs, question.unit)))
         return made, made
     shown = as_published(engine.summarise(table, SummarySpec(attributes, (), question.unit)))
-    groups = (opaque(engine, values, question.group),)
+    groups = (opaque(domains, values, question.group),)
     unit = question.unit if values is table else None
     classes = as_published(engine.summarise(values, SummarySpec(groups, specs, unit)))
     if values is not table:
@@ -164,9 +182,9 @@ def _groupings(
     return shown, classes
 
 
-def opaque(engine: Engine, table: Table, name: str) -> Hierarchy:
+def opaque(domains: Domains, table: Table, name: str) -> Hierarchy:
     """A column whose values are taken as they are."""
-    domain = engine.domain(table, name)
+    domain = domains.of(table, name)
     return Hierarchy.of(name, domain.values, [], ordered=domain.numeric)
 
 

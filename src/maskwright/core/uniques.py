@@ -133,16 +133,27 @@ def _parts(columns: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def _alone(codes: Sequence[Ints], radix: Sequence[int], sizes: Ints, among: Bools) -> Bools:
     """Classes of one person whose values in all these attributes no other class of `among` has."""
     there = np.flatnonzero(among)
-    key, range_ = np.zeros(len(there), dtype=np.int64), 1
-    for code, base in zip(codes, radix, strict=True):
-        if range_ * base > max(1 << 20, 4 * len(there)):  # number the keys anew before they grow too large
-            key = np.unique(key, return_inverse=True)[1].reshape(-1)
-            range_ = int(key.max(initial=0)) + 1
-        key, range_ = key * base + code[there], range_ * base
-    if range_ > max(1 << 20, 4 * len(there)):
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-        range_ = int(key.max(initial=0)) + 1
-    people = np.bincount(key, weights=sizes[there], minlength=range_)
+    key, n = joined([code[there] for code in codes], radix)
+    people = np.bincount(key, weights=sizes[there], minlength=n)
     result = np.zeros(len(sizes), dtype=bool)
     result[there[people[key] == 1]] = True
     return result
+
+
+def joined(codes: Sequence[Ints], radix: Sequence[int]) -> tuple[Ints, int]:
+    """A number below n for each combination of codes, and n; equal combinations have equal numbers.
+
+    Numbers are packed while they stay small, and given anew where they would not.
+    """
+    key, n = np.zeros(len(codes[0]), dtype=np.int64), 1
+    most = max(1 << 20, 4 * len(key))
+    for code, base in zip(codes, radix, strict=True):
+        if n * base > most:
+            key, n = _anew(key)
+        key, n = key * base + code, n * base
+    return _anew(key) if n > most else (key, n)
+
+
+def _anew(key: Ints) -> tuple[Ints, int]:
+    number = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return number, int(number.max(initial=-1)) + 1
