@@ -213,9 +213,20 @@ def test_a_population(tmp_path: Path) -> None:
     everybody = write_csv(tmp_path / "town.csv", town, ["zip", "age"])
     audit = mw.audit(table, ["zip", "age"], population=everybody)
     assert measured(audit, "k-map")[0]["k"] == 3
+    presence = measured(audit, "delta-presence")
+    assert [to_fraction(p["delta_max"]) >= Fraction(2, 3) for p in presence] == [True, True]
+    assert Fraction(499, 1000) < to_fraction(presence[1]["delta_min"]) <= Fraction(1, 2)
     [text] = [t for t in kinds(audit, "rows") if "journalist" in t]
     assert "1/3" in text
     assert str(Fraction(2 * Fraction(1, 3) + 3 * Fraction(1, 6)) / 5) in text
+
+
+def test_a_label_that_fits_nobody_of_the_population(tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "t.csv", [["Europe"]] * 4 + [["13***"]] * 4, ["zip"])
+    town = write_csv(tmp_path / "town.csv", [["13001"]] * 9, ["zip"])
+    audit = mw.audit(table, ["zip"], population=town, require=["k-map k=2"])
+    assert not audit.ok, "what cannot be compared does not pass"
+    assert any("'zip' fit nobody" in note for note in audit.notes)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maskwright as mw
+from maskwright.auditing import leaks
 from maskwright.auditing.labels import reads, stands_for
 from maskwright.auditing.order import InOrder, alike_by_chance, sorted_inside, trend
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.engines.containers import Container
 from patients import POLICY, Command, patients, write_csv
 
 QI, SENSITIVE = ["zip", "age"], ["disease"]
@@ -151,6 +153,28 @@ def test_metadata_of_their_own(tmp_path: Path) -> None:
     found = texts(mw.audit(tmp_path / "t.parquet", QI, SENSITIVE), "container")
     assert any("'social_security_number'" in t for t in found)
     assert any("'source'" in t for t in found)
+
+
+def test_statistics_beyond_the_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A footer as a careless writer leaves it, which kept the ends of the rows that were filtered out."""
+    table = frame().assign(visits=[3, 4] * 30)
+    pq.write_table(
+        pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None),
+        tmp_path / "t.parquet",
+    )
+    true = (("age", "20-29", "50-59"), ("visits", "3", "4"), ("disease", "HIV", "none"))
+    kept = (("age", "10-19", "50-59"), ("visits", "3", "99"), ("disease", "HIV", "none"))
+    for statistics, columns in ((true, set()), (kept, {"age", "visits"})):
+        found = Container("parquet", statistics=statistics)
+        monkeypatch.setattr(leaks, "examine", lambda *_, found=found: found)
+        told = texts(mw.audit(tmp_path / "t.parquet", QI, SENSITIVE), "container")
+        assert {c for c in ("age", "visits", "disease") if any(f"'{c}'" in t for t in told)} == columns
+
+
+def test_nested_columns_do_no_harm(tmp_path: Path) -> None:
+    table = pa.table({"zip": ["1", "1"], "list": [["a"], ["b", "c"]], "disease": ["x", "y"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert not texts(mw.audit(tmp_path / "t.parquet", ["zip"], SENSITIVE), "container")
 
 
 def test_bom_and_comments(tmp_path: Path) -> None:

@@ -135,7 +135,11 @@ class _Audit:
     def population(self) -> Ints:
         table = self.engine.open(self.question.population, self.question.reading)
         bare = replace(self.published, specs=())
-        return link(self.engine, bare, table).people
+        found = link(self.engine, bare, table, population=True)
+        if found.left_out:
+            names = ", ".join(map(repr, found.left_out))
+            self.notes.append(f"some labels of {names} fit nobody of the population, or cannot be read")
+        return found.people
 
     def findings(self, shown: Classes) -> Iterator[Finding]:
         engine, published = self.engine, self.published

@@ -67,10 +67,13 @@ class Linked:
         return Fraction(1, int(rows.min())), linked / int(sizes.sum()), int(sizes[rows == 1].sum())
 
 
-def link(engine: Engine, published: Published, original: Table) -> Linked:
-    """Find out which raw tuples fit which classes."""
+def link(engine: Engine, published: Published, original: Table, population: bool = False) -> Linked:
+    """Find out which raw tuples fit which classes.
+
+    Of a population, labels that fit nobody fit nobody: the comparison then says that nobody is like these people.
+    """
     names = published.quasi_identifiers
-    require_columns(original, names, "the original")
+    require_columns(original, names, "the population table" if population else "the original")
     policy = published.question.policy
     hierarchies, fits, left_out = [], [], []
     for labels in published.shown.labels:
@@ -86,7 +89,7 @@ def link(engine: Engine, published: Published, original: Table) -> Linked:
         used = np.unique(labels.of_group)
         if not table[used[used > 0]].any(axis=1).all():
             left_out.append(labels.attribute)
-            table[:] = True
+            table |= not population
         fits.append(table)
         hierarchies.append(hierarchy)
     spec = SummarySpec(tuple(hierarchies), published.specs, published.question.unit)

@@ -13,7 +13,7 @@ from maskwright.core.classes import Classes
 from maskwright.core.model import Context, Model
 from maskwright.core.settings import build
 from maskwright.core.verdict import Verdict
-from maskwright.errors import PolicyError
+from maskwright.errors import InputError, PolicyError
 from maskwright.models import MODELS
 
 MUCH, LITTLE = 10**9, "1e-9"
@@ -33,7 +33,7 @@ IMPOSSIBLE: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "ck-safety": [{"c": 1, "k": FACTS}],
     "delta-disclosure": [{"delta": LITTLE}],
     "beta-likeness": [{"beta": LITTLE}],
-    "delta-presence": [{"delta_min": 1, "delta_max": 1}],
+    "delta-presence": [{"delta_min": 0, "delta_max": LITTLE}, {"delta_min": 1, "delta_max": 1}],
     "k-map": [{"k": MUCH}],
     "average-risk": [{"max": LITTLE}],
     "highest-risk": [{"max": LITTLE}],
@@ -85,7 +85,10 @@ def _strongest(
         if near is None:
             return impossible.check(classes, context)
         return _built(name, {**values, **about, **_settings(near)}).check(classes, context)
-    except PolicyError:  # the column does not fit the model: several values per person, no numbers …
+    except (
+        PolicyError,
+        InputError,
+    ):  # the table does not fit the model: several values per person, no numbers …
         return None
 
 

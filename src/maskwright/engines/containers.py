@@ -123,9 +123,10 @@ def _dictionaries(path: Path, columns: list[str]) -> tuple[dict[str, int], tuple
         from pyarrow import parquet
     except ImportError:
         return {}, ("the dictionaries of the file (install pyarrow to look into them)",)
-    file = parquet.ParquetFile(path, read_dictionary=columns)
+    flat = set(parquet.read_schema(path).names) & set(columns)  # the parts of nested columns have other names
+    file = parquet.ParquetFile(path, read_dictionary=sorted(flat))
     unused: dict[str, int] = {}
-    for name in columns:
+    for name in sorted(flat):
         for group in range(file.num_row_groups):
             column = file.read_row_group(group, columns=[name]).column(0)
             for chunk in column.chunks:
