@@ -13,7 +13,7 @@ import numpy as np
 
 from maskwright import store
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.persist import save_grouping
+from maskwright.core.persist import save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
@@ -66,6 +66,8 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         write_json(private / CLASSES, contents.classes)
     if keep_private == "all":
         save_grouping(release.grouping, private)
+        if release.target is not None and release.target.census is not None:
+            save_census(release.target.census, private)
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,

@@ -14,7 +14,7 @@ from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.release import jsonable
 from maskwright.core.summary import Joint, Shared, Summary
 
-STATE, NAMES = "state.npz", "state.json"
+STATE, NAMES, CENSUS = "state.npz", "state.json", "population.npz"
 
 
 def save_grouping(grouping: Grouping, folder: Path) -> None:
@@ -121,3 +121,16 @@ def _published(
 
 def _changes(attribute: str | None, arrays: dict[str, Any]) -> Changes | None:
     return None if attribute is None else Changes(attribute, *(arrays[f"changes{i}"] for i in range(4)))
+
+
+def save_census(census: Summary, folder: Path) -> None:
+    """Write the population as it was counted, for the journalist; its hierarchies are those of the grouping."""
+    np.savez(folder / CENSUS, codes=census.codes, rows=census.rows, sizes=census.sizes)
+
+
+def load_census(folder: Path, attributes: tuple[Hierarchy, ...]) -> Summary | None:
+    """Read back what `save_census` wrote; None where there was no population table."""
+    if not (folder / CENSUS).is_file():
+        return None
+    with np.load(folder / CENSUS, allow_pickle=False) as data:
+        return Summary(attributes, data["codes"], data["rows"], data["sizes"], {})
