@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,12 +18,13 @@ from maskwright.attacks.secrets import (
     NOTHING,
     Secrets,
     beside,
+    columns_of,
     in_words,
     people_in_words,
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Classes
 from maskwright.core.disclosure import Disclosure, Witness
@@ -47,6 +48,8 @@ class BackgroundKnowledge(Attack):
     """
 
     name: ClassVar[str] = "background-knowledge"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"facts"})
 
     most: int = Field(default=5, ge=0, le=100)
     knowing: tuple[str, ...] = ()
@@ -55,7 +58,7 @@ class BackgroundKnowledge(Attack):
 
     def applies(self, target: Target) -> bool:
         classes = target.grouping.published_classes
-        return any(one_value_each(classes, name) for name in classes.sensitive)
+        return any(one_value_each(classes, name) for name in columns_of(target))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)

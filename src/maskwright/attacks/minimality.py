@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -33,7 +33,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
 
@@ -46,6 +46,8 @@ class Minimality(Attack):
     """
 
     name: ClassVar[str] = "minimality"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
     draws: int = Field(default=200, ge=10, le=100_000)
 
@@ -167,7 +169,7 @@ def shows_all(target: Target) -> bool:
     if method is None:
         return False
     looked, options = looked_at_values(target.models), method.options()
-    if not looked and method.name in BLIND | {"local-recoding"}:
+    if not looked and method.name in BLIND:
         return True
     proven = family(method.name, options) in ("balanced", "anatomy")
     return proven and _status(target, secrets_of(target)) == "guaranteed"
