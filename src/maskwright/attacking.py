@@ -53,6 +53,21 @@ def _built(attack: Attack | str) -> Attack:
     return ATTACKS[attack]()
 
 
+def knowledge(given: Sequence[str]) -> tuple[str, ...]:
+    """Statements as the command line has them; `@file` stands for the statements in a file."""
+    found = []
+    for text in given:
+        if not text.startswith("@"):
+            found.append(text)
+            continue
+        try:
+            found.append(Path(text[1:]).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "it is not a text file in UTF-8"
+            raise InputError(f"--knowing: {text[1:]!r} cannot be read: {reason}") from None
+    return tuple(found)
+
+
 def target_of(release: Release | str | Path) -> Target:
     """What an attack needs to know of a release: from memory, or from its private/ folder."""
     if isinstance(release, Release):

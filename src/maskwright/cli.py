@@ -66,6 +66,10 @@ def parser() -> argparse.ArgumentParser:
         "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
     )
     command.add_argument("--facts", type=int, help="how many facts about others the adversary knows")
+    command.add_argument(
+        "--knowing", action="append", default=[], metavar="STATEMENT",
+        help="something known about people, e.g. 'not person(age=34).disease = flu'; @FILE reads a file of them",
+    )  # fmt: skip
     command.add_argument("--max-belief", help="exit with 1 when a belief is above this, e.g. 1/4")
     _add_audit(
         add("audit", "how safe is a table that some tool produced? with or without the original", _audit)
@@ -246,12 +250,12 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from maskwright.judge import verify_release
     from maskwright.store import recover
     from maskwright.terminal import verification_lines
-    from maskwright.verify import verify
 
     notes = recover(options.release)
-    result = verify(options.release, options.recount_only)
+    result = verify_release(options.release, options.recount_only)
     if options.json:
         print(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
@@ -260,7 +264,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, target_of
+    from maskwright.attacking import adversary_named, attack_target, knowledge, target_of
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -270,7 +274,10 @@ def _attack(options: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(f"--max-belief: {problem}") from None
     who = adversary_named(options.adversary, options.facts)
-    found = attack_target(target_of(options.release), options.attack or list(ATTACKS), who)
+    attacks: list[Any] = options.attack or list(ATTACKS)
+    if options.knowing:
+        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
+    found = attack_target(target_of(options.release), attacks, who)
     above = [b for b in found if bound is not None and b.worst.upper > bound]
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))

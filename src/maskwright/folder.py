@@ -47,7 +47,9 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     """Everything in public/ and private/ but the tables themselves."""
     release = contents.release
     promised = [
-        {"model": v.model, "parameters": v.parameters, "attribute": v.attribute} for v in release.verdicts
+        {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
+        | ({"status": v.status} if v.status else {})
+        for v in release.verdicts
     ]
     dictionary = data_dictionary(release.grouping, release.policy, contents.layouts)
     write_json(stage.public / "data-dictionary.json", dictionary)

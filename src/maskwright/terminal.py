@@ -74,6 +74,8 @@ def release_lines(release: Release) -> Iterable[str]:
     yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
     for name in ("information-loss", "granularity"):
         yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    if release.metrics.get("sensitive-distortion"):
+        yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
     if g.search.get("objective") and "score" in g.search:
         yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
     if release.path:
