@@ -181,7 +181,8 @@ class Audit:
 def _without_original(beliefs: Beliefs) -> str:
     """The sentence of an attack where nothing is known of the time before the release."""
     worst = beliefs.worst
-    before = "" if beliefs.attack == "linkage" else f" (in the whole table: {show(worst.before)})"
+    when = {"linkage": "", "background-knowledge": "without facts"}.get(beliefs.attack, "in the whole table")
+    before = f" ({when}: {show(worst.before)})" if when else ""
     return f"{beliefs.attack}: at worst {show(worst.after)}{before} for {worst.whom}; {worst.why}"
 
 
