@@ -203,8 +203,6 @@ def test_measured_by_the_attack(source: Path) -> None:
             [{"model": "simple-l-diversity", "l": 2}],
             "anatomized",
         ),
-        ({"name": "mask", "l": 3, "values": ["cancer"]}, [], "no bound is proven for mask"),
-        ({"name": "alpha-k-local"}, [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}], "no bound"),
     ],
     ids=str,
 )

@@ -30,7 +30,7 @@ class Absence(Attack):
     """The belief about people who were dropped because a class of theirs failed a requirement about values."""
 
     name: ClassVar[str] = "absence"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
     whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 

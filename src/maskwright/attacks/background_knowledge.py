@@ -48,7 +48,7 @@ class BackgroundKnowledge(Attack):
     """
 
     name: ClassVar[str] = "background-knowledge"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"facts"})
 
     most: int = Field(default=5, ge=0, le=100)

@@ -30,7 +30,7 @@ class Homogeneity(Attack):
     """The belief in a sensitive value from the person's class alone: its share in the class."""
 
     name: ClassVar[str] = "homogeneity"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:

@@ -32,7 +32,7 @@ class Linkage(Attack):
     """
 
     name: ClassVar[str] = "linkage"
-    about: ClassVar[Literal["values", "rows"]] = "rows"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "rows"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     unique_sets: int = Field(default=4, ge=0, le=10)

@@ -46,7 +46,7 @@ class Minimality(Attack):
     """
 
     name: ClassVar[str] = "minimality"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
     draws: int = Field(default=200, ge=10, le=100_000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import ValueCounts
 from maskwright.core.exact import Exact
@@ -41,6 +41,8 @@ class Similarity(Attack):
     """
 
     name: ClassVar[str] = "similarity"
+    about: ClassVar[Literal["values", "nodes", "rows"]] = "nodes"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     width: Exact = Field(default=Fraction(1, 10), ge=0, lt=1)
 
