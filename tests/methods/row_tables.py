@@ -82,7 +82,7 @@ def build(
     }
     joint = Joint(owner, np.ascontiguousarray(cells[width:]), counts.astype(np.int64))
     summary = Summary(tuple(hierarchies), np.ascontiguousarray(tuples), rows, rows, values, joint=joint)
-    return Table(summary, Rows(summary, cell_of.reshape(-1).astype(np.int32)))
+    return Table(summary, Rows.of_cells(summary, cell_of.reshape(-1).astype(np.int32)))
 
 
 def as_test(models: Sequence[Model], context: Context, domain: tuple[str, ...]) -> Test:
@@ -191,7 +191,7 @@ def adult_rows(sensitive: str) -> Table:
     joint = Joint(counts.owner.astype(np.int64), counts.codes[None, :].astype(np.int32), counts.counts)
     summary = replace(summary, joint=joint)
     cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
-    return Table(summary, Rows(summary, cells))
+    return Table(summary, Rows.of_cells(summary, cells))
 
 
 def counts_of(values: Iterable[str]) -> Counter[str]:

@@ -136,4 +136,3 @@ def test_what_is_refused() -> None:
 def test_partition_keeps_only_what_it_lists() -> None:
     parts = Partition.of_segments(np.arange(6, dtype=np.int32), np.array([4, 0]), np.array([6, 2]))
     assert groups_of(parts) == {frozenset({0, 1}), frozenset({4, 5})}
-    assert parts.group_of(6).tolist() == [0, 0, -1, -1, 1, 1]

@@ -16,6 +16,7 @@ from maskwright.core.worlds import algorithms
 from maskwright.core.worlds.posterior import deterministic, posterior
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
+from maskwright.kernels.orders import sorted_by
 from maskwright.methods.axes import axes_of
 from maskwright.methods.even_plan import EvenPlan, even_plan
 from maskwright.methods.labels import covers
@@ -73,6 +74,9 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
         partition.ranges(codes, order, lo, hi), partition.ranges(codes, order, lo, hi, None), strict=True
     ):
         assert np.array_equal(a, b)
+    wanted = [(int(rng.integers(0, d)), int(rng.choice([0, 62, 124]))) for _ in range(3)]
+    for a, b in zip(*(partition.spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)), strict=True):
+        assert np.array_equal(a, b)
     dims = rng.integers(0, d, len(lo)).astype(np.int32)
     for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):
         ours = partition.cut(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
@@ -95,7 +99,7 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     assert np.array_equal(a.codes, b.codes)
     assert np.array_equal(a.counts, b.counts)
     keys = rng.integers(0, 9, n).astype(np.int32)
-    assert np.array_equal(partition.sorted_by(keys, 9), partition.sorted_by(keys, 9, None))
+    assert np.array_equal(sorted_by(keys, 9), sorted_by(keys, 9, None))
 
 
 def _hierarchy(name: str, size: int, rng: np.random.Generator) -> Hierarchy:

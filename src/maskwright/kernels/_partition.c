@@ -21,7 +21,10 @@
 
 static PyMethodDef methods[] = {
     {"counting", counting, METH_VARARGS, "counting(keys, n_keys, order)"},
-    {"ranges", ranges, METH_VARARGS, "ranges(codes, d, order, lo, hi, least, most)"},
+    {"ranked", ranked, METH_VARARGS, "ranked(codes, table, first, size, out)"},
+    {"hilbert", hilbert, METH_VARARGS, "hilbert(ranks, stretched, first, size, bits, width, digits)"},
+    {"arrange", arrange, METH_VARARGS, "arrange(sorting, start, keys, cell_of, cells, tuples)"},
+    {"ranges", ranges, METH_VARARGS, "ranges(codes, d, order, lo, hi, least, most, column, from, masks)"},
     {"cut", cut, METH_VARARGS, "cut(codes, d, order, lo, hi, dims, mode, parts, fresh, bounds)"},
     {"choose", choose, METH_VARARGS,
      "choose(codes, d, order, lo, hi, parts, blocks, leaves, first, size, levels, base, scale, dims)"},

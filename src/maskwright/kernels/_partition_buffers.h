@@ -50,3 +50,11 @@ static int order_fits(const int32_t *order, Py_ssize_t n, Py_ssize_t rows)
     }
     return least >= 0 && most < rows;
 }
+
+/* Rows that are visited in no order of memory are asked for so many steps before they are needed. */
+#define AHEAD 12
+#if defined(__GNUC__)
+#define ASK_FOR(array, index) __builtin_prefetch((const void *)((uintptr_t)(array) + (uintptr_t)(index) * sizeof *(array)))
+#else
+#define ASK_FOR(array, index) ((void)0)
+#endif

@@ -79,6 +79,7 @@ static int labels_fit(const Labels *t, Py_ssize_t d, Py_ssize_t room)
 {
     for (Py_ssize_t a = 0; a < d; a++)
         if (t->levels[a] < 0 || t->size[a] < 1 || t->first[a] < 0 || t->levels[a] > 10000 ||
+            t->size[a] > 1 << ROOM ||
             t->first[a] + t->levels[a] * t->size[a] > room)
             return 0;
     return 1;
@@ -98,13 +99,10 @@ static PyObject *choose(PyObject *self, PyObject *args)
     int32_t *dims = s.b[11].buf;
     Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4, rows = d > 0 ? s.b[0].len / 4 / d : 0;
     int bad = d < 1 || q < 2 || q > 1000000 || s.b[3].len / 8 != groups || s.b[11].len / 4 != groups ||
-              s.b[4].len != s.b[5].len || !segments_fit(lo, hi, groups, n) || !order_fits(order, n, rows);
+              s.b[4].len != s.b[5].len || !segments_fit(lo, hi, groups, n);
     for (int i = 6; i <= 10 && !bad; i++)
         bad = s.b[i].len / 8 != d;
     bad = bad || !labels_fit(&t, d, s.b[4].len / 4);
-    for (Py_ssize_t i = 0; i < rows && !bad; i++)
-        for (Py_ssize_t a = 0; a < d; a++)
-            bad |= codes[i * d + a] < 0 || codes[i * d + a] >= t.size[a] || codes[i * d + a] >= 1 << ROOM;
     if (bad)
         return finish(&s, -2, NULL);
     Py_ssize_t largest = largest_segment(lo, hi, groups), wide = (d + LANES - 1) / LANES * LANES;
@@ -121,11 +119,21 @@ static PyObject *choose(PyObject *self, PyObject *args)
         for (Py_ssize_t g = 0; g < groups; g++) {
             Py_ssize_t m = hi[g] - lo[g];
             for (Py_ssize_t i = 0; i < m; i++) {
+                if ((uint32_t)order[lo[g] + i] >= (size_t)rows) {
+                    bad = 1;
+                    break;
+                }
                 const int32_t *row = codes + (Py_ssize_t)order[lo[g] + i] * d;
                 for (Py_ssize_t a = 0; a < d; a++)
                     members[i * wide + a] = (float)row[a];
             }
+            if (bad)
+                break;
             part_ranges(members, first, m, wide, inner, 1, range, range + wide);
+            for (Py_ssize_t a = 0; a < d && m; a++)
+                bad |= range[a] < 0 || range[wide + a] >= (float)t.size[a];
+            if (bad)
+                break;
             dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high, inner);
         }
         Py_END_ALLOW_THREADS
@@ -137,5 +145,6 @@ static PyObject *choose(PyObject *self, PyObject *args)
     free(high);
     free(first);
     free(inner);
-    return finish(&s, failed ? -1 : 0, failed ? NULL : none());
+    int status = failed ? -1 : bad ? -2 : 0;
+    return finish(&s, status, status ? NULL : none());
 }

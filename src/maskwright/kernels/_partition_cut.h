@@ -120,6 +120,8 @@ static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t
     Py_ssize_t n = hi - lo;
     int32_t least = INT32_MAX, most = INT32_MIN;
     for (Py_ssize_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            ASK_FOR(codes, (Py_ssize_t)order[lo + i + AHEAD] * d + dim);
         int32_t v = codes[(Py_ssize_t)order[lo + i] * d + dim];
         w->value[i] = v;
         least = v < least ? v : least;

@@ -1,35 +1,54 @@
 /* What segments hold: the ranges of their quasi-identifiers and the counts of their values. */
 
+/* low, high = the least and the largest rank of each attribute in each segment. masks[g * m + j] = which of the 62 ranks
+ * from from[j] on attribute column[j] has in segment g, a bit each. */
 static PyObject *ranges(PyObject *self, PyObject *args)
 {
-    Buffers s = {.n = 6};
+    Buffers s = {.n = 9};
     Py_ssize_t d;
-    if (!PyArg_ParseTuple(args, "y*ny*y*y*w*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &s.b[5]))
+    if (!PyArg_ParseTuple(args, "y*ny*y*y*w*w*y*y*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &s.b[5],
+                          &s.b[6], &s.b[7], &s.b[8]))
         return NULL;
     const int32_t *codes = s.b[0].buf, *order = s.b[1].buf;
-    const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf;
+    const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf, *column = s.b[6].buf, *from = s.b[7].buf;
     int32_t *least = s.b[4].buf, *most = s.b[5].buf;
-    Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4;
-    if (d < 1 || s.b[3].len / 8 != groups || s.b[4].len / 4 != groups * d || s.b[5].len / 4 != groups * d ||
-        !segments_fit(lo, hi, groups, n) || !order_fits(order, n, s.b[0].len / 4 / d))
+    uint64_t *masks = s.b[8].buf;
+    Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4, m = s.b[6].len / 8, rows = d > 0 ? s.b[0].len / 4 / d : 0;
+    int bad = d < 1 || s.b[3].len / 8 != groups || s.b[4].len / 4 != groups * d || s.b[5].len / 4 != groups * d ||
+              s.b[7].len / 8 != m || s.b[8].len / 8 != groups * m || !segments_fit(lo, hi, groups, n);
+    for (Py_ssize_t j = 0; j < m && !bad; j++)
+        bad = column[j] < 0 || column[j] >= d;
+    if (bad)
         return finish(&s, -2, NULL);
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t g = 0; g < groups; g++) {
-        int32_t *low = least + g * d, *high = most + g * d;
+    memset(masks, 0, sizeof(uint64_t) * (size_t)(groups * m));
+    for (Py_ssize_t g = 0; g < groups && !bad; g++) {
+        int32_t *restrict low = least + g * d, *restrict high = most + g * d;
+        uint64_t *restrict held = masks + g * m;
         for (Py_ssize_t a = 0; a < d; a++) {
             low[a] = INT32_MAX;
             high[a] = INT32_MIN;
         }
         for (int64_t i = lo[g]; i < hi[g]; i++) {
-            const int32_t *row = codes + (Py_ssize_t)order[i] * d;
+            if (i + AHEAD < n)
+                ASK_FOR(codes, (Py_ssize_t)order[i + AHEAD] * d);
+            if ((uint32_t)order[i] >= (size_t)rows) {
+                bad = 1;
+                break;
+            }
+            const int32_t *restrict row = codes + (Py_ssize_t)order[i] * d;
             for (Py_ssize_t a = 0; a < d; a++) {
                 low[a] = row[a] < low[a] ? row[a] : low[a];
                 high[a] = row[a] > high[a] ? row[a] : high[a];
             }
+            for (Py_ssize_t j = 0; j < m; j++) {
+                uint64_t bit = (uint64_t)(row[column[j]] - from[j]);
+                held[j] |= bit < 62 ? (uint64_t)1 << bit : 0;
+            }
         }
     }
     Py_END_ALLOW_THREADS
-    return finish(&s, 0, none());
+    return finish(&s, bad ? -2 : 0, bad ? NULL : none());
 }
 
 static int ascending(const void *a, const void *b)
@@ -52,21 +71,24 @@ static PyObject *count(PyObject *self, PyObject *args)
     Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4, rows = s.b[0].len / 4, room = s.b[5].len / 4;
     int64_t total = 0;
     int bad = radix < 1 || radix > INT32_MAX || s.b[3].len / 8 != groups || s.b[4].len / 8 != groups + 1 ||
-              s.b[6].len / 8 != room || !segments_fit(lo, hi, groups, n) || !order_fits(order, n, rows);
+              s.b[6].len / 8 != room || !segments_fit(lo, hi, groups, n);
     for (Py_ssize_t g = 0; g < groups && !bad; g++)
         total += hi[g] - lo[g] < radix ? hi[g] - lo[g] : radix;
-    for (Py_ssize_t i = 0; i < rows && !bad; i++)
-        bad = values[i] < 0 || values[i] >= radix;
     if (bad || total > room)
         return finish(&s, -2, NULL);
     int64_t *table = calloc((size_t)radix, sizeof(int64_t)), used = 0;
     if (table) {
         Py_BEGIN_ALLOW_THREADS
         start[0] = 0;
-        for (Py_ssize_t g = 0; g < groups; g++) {
+        for (Py_ssize_t g = 0; g < groups && !bad; g++) {
             int64_t first = used;
             for (int64_t i = lo[g]; i < hi[g]; i++) {
-                int32_t v = values[order[i]];
+                /* checked on the way: a caller that asks for a few segments should not pay for all rows */
+                int32_t v = (uint32_t)order[i] < (size_t)rows ? values[order[i]] : -1;
+                if ((uint32_t)v >= (size_t)radix) {
+                    bad = 1;
+                    break;
+                }
                 if (table[v]++ == 0)
                     codes[used++] = v;
             }
@@ -94,7 +116,7 @@ static PyObject *count(PyObject *self, PyObject *args)
         }
         Py_END_ALLOW_THREADS
     }
-    int failed = !table;
+    int status = !table ? -1 : bad ? -2 : 0;
     free(table);
-    return finish(&s, failed ? -1 : 0, failed ? NULL : PyLong_FromSsize_t(used));
+    return finish(&s, status, status ? NULL : PyLong_FromSsize_t(used));
 }

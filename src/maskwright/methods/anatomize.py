@@ -22,7 +22,8 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.errors import PolicyError
 from maskwright.kernels import partition
-from maskwright.kernels.partition import Int32s, sorted_by
+from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.partition import Int32s
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.requirement import refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, rows_of, to_grouping

@@ -73,9 +73,10 @@ class Mondrian(Method):
         return self
 
     def group(self, task: Task) -> Grouping:
-        rows = Rows.expand(task, self.name)
-        if self.ties == "quasi-identifiers":
-            rows = arranged(rows, "lexicographic", None, self.name)
+        if self.ties == "random":
+            rows = Rows.expand(task, self.name)
+        else:
+            rows = arranged(task, "lexicographic", None, self.name)
         requirement = Requirement(task, rows, self.name)
         plan = self.plan(rows.n, requirement)
         parts, depth = self.partition(task, rows, requirement, plan)
@@ -99,7 +100,7 @@ class Mondrian(Method):
     ) -> tuple[Partition, int]:
         """The groups, and how often the table was cut."""
         axes = axes_of(rows.summary)
-        codes = np.ascontiguousarray(tuple_ranks(rows.summary, axes).T)[rows.tuples]
+        codes = tuple_ranks(rows.summary, axes)[rows.tuples]
         order = np.arange(rows.n, dtype=np.int32)
         if plan is not None and plan.dropped:
             order = np.sort(task.rng.permutation(order)[plan.dropped :])

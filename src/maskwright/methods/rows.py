@@ -7,7 +7,6 @@ random: whoever breaks ties by row number breaks them at random, and never by a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,18 @@ from maskwright.core.grouping import Allocation, Grouping
 from maskwright.core.method import Task
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s, count, sorted_by
+from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.partition import Int32s, count
 from maskwright.methods.labels import LabelStyle, label_groups
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i, `tuples[i]` its tuple."""
 
     summary: Summary
     cells: Int32s
+    tuples: Int32s
     _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
 
     @property
@@ -35,13 +36,7 @@ class Rows:
 
     @property
     def joint(self) -> Joint:
-        assert self.summary.joint is not None  # noqa: S101 - `expand` refuses summaries without
-        return self.summary.joint
-
-    @cached_property
-    def tuples(self) -> Int32s:
-        """The tuple of each row."""
-        return self.joint.tuples.astype(np.int32)[self.cells]
+        return joint_of(self.summary)
 
     def values(self, attribute: str) -> Int32s:
         """The code of a sensitive attribute in each row."""
@@ -51,21 +46,36 @@ class Rows:
         return self._values[attribute]
 
     @staticmethod
+    def of_cells(summary: Summary, cells: Int32s) -> Rows:
+        return Rows(summary, cells, joint_of(summary).tuples.astype(np.int32)[cells])
+
+    @staticmethod
     def expand(task: Task, method: str) -> Rows:
         """All rows, in random order."""
-        summary = task.summary
-        if summary.joint is None:
-            raise PolicyError(
-                f"method {method} does not support several rows per person; remove `unit` from the policy "
-                "or use optimal-lattice"
-            )
-        if summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
-        if summary.n_rows >= 2**31:
-            raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
-        cells = np.repeat(np.arange(len(summary.joint.rows), dtype=np.int32), summary.joint.rows)
+        refuse_unfit(task.summary, method)
+        joint = joint_of(task.summary)
+        cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
         task.rng.shuffle(cells)
-        return Rows(summary, cells)
+        return Rows.of_cells(task.summary, cells)
+
+
+def joint_of(summary: Summary) -> Joint:
+    """The cells of a summary that `refuse_unfit` let pass."""
+    assert summary.joint is not None  # noqa: S101
+    return summary.joint
+
+
+def refuse_unfit(summary: Summary, method: str) -> None:
+    """Raise where the rows of a table cannot be told apart one by one."""
+    if summary.joint is None:
+        raise PolicyError(
+            f"method {method} does not support several rows per person; remove `unit` from the policy "
+            "or use optimal-lattice"
+        )
+    if summary.n_rows == 0:
+        raise PolicyNotMet("the table has no rows; there is nothing to publish")
+    if summary.n_rows >= 2**31:
+        raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +92,6 @@ class Partition:
     @property
     def sizes(self) -> Ints:
         return np.diff(self.start)
-
-    def group_of(self, n: int) -> Int32s:
-        """The group of each of n rows; −1: dropped."""
-        result = np.full(n, -1, dtype=np.int32)
-        result[self.order] = np.repeat(np.arange(self.n_groups, dtype=np.int32), self.sizes)
-        return result
 
     @staticmethod
     def of_segments(order: Int32s, lo: Ints, hi: Ints) -> Partition:
@@ -150,17 +154,29 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
     else:
         groups = np.repeat(allocation.groups.astype(np.int32), allocation.rows)
         cells = np.repeat(allocation.cells.astype(np.int32), allocation.rows)
-    return Rows(grouping.summary, cells), Partition.of_groups(groups)
+    return Rows.of_cells(grouping.summary, cells), Partition.of_groups(groups)
 
 
 def allocate(rows: Rows, parts: Partition) -> Allocation:
     """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
-    radix = parts.n_groups + 1
-    key = rows.cells.astype(np.int64) * radix + (parts.group_of(rows.n) + 1)
-    key.sort()
-    first = (
-        np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.empty(0, np.int64)
+    listed = parts.order
+    groups = np.repeat(np.arange(parts.n_groups, dtype=np.int32), parts.sizes)
+    if len(listed) < rows.n:
+        there = np.zeros(rows.n, dtype=bool)
+        there[listed] = True
+        dropped = np.flatnonzero(~there).astype(np.int32)
+        listed = np.concatenate([dropped, listed])
+        groups = np.concatenate([np.full(len(dropped), -1, dtype=np.int32), groups])
+    # rows are listed group by group, and a counting sort by cell keeps that order inside a cell
+    groups = groups[sorted_by(rows.cells[listed], len(rows.joint.rows))]
+    cells = np.repeat(np.arange(len(rows.joint.rows), dtype=np.int32), rows.joint.rows)
+    new = np.ones(len(cells), dtype=bool)
+    new[1:] = (cells[1:] != cells[:-1]) | (groups[1:] != groups[:-1])
+    first = np.flatnonzero(new)
+    cells, groups = cells[first], groups[first]
+    return Allocation(
+        rows.joint.tuples[cells].astype(np.int64),
+        groups.astype(np.int64),
+        np.diff(np.append(first, rows.n)),
+        cells.astype(np.int64),
     )
-    counts = np.diff(np.append(first, len(key)))
-    cells, groups = key[first] // radix, key[first] % radix - 1
-    return Allocation(rows.joint.tuples[cells].astype(np.int64), groups, counts.astype(np.int64), cells)

@@ -20,7 +20,7 @@ from maskwright.methods.anatomize import Anatomize, anatomized
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.orders import OrderName, arranged
 from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, to_grouping
 
 
 class SymmetricGrouping(Method):
@@ -45,7 +45,7 @@ class SymmetricGrouping(Method):
     anatomize: Anatomize = None
 
     def group(self, task: Task) -> Grouping:
-        rows = arranged(Rows.expand(task, self.name), self.order, self.priority, self.name)
+        rows = arranged(task, self.order, self.priority, self.name)
         requirement = Requirement(task, rows, self.name)
         parts = self.partition(requirement, np.arange(rows.n, dtype=np.int32))
         search: dict[str, Any] = {
