@@ -7,6 +7,7 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static PyMethodDef methods[] = {
     {"choose", choose, METH_VARARGS,
      "choose(codes, d, order, lo, hi, parts, blocks, leaves, first, size, levels, base, scale, dims)"},
     {"count", count, METH_VARARGS, "count(values, radix, order, lo, hi, start, codes, counts)"},
-    {"greedy", greedy, METH_VARARGS, "greedy(values, rules, radix, n, bucket, extend, closes)"},
+    {"greedy", greedy, METH_VARARGS, "greedy(values, words, at, logs, radix, n, bucket, extend, closes, decide)"},
     {"anatomy", anatomy, METH_VARARGS, "anatomy(counts, n_values, l, rows, group_of, groups, cursor)"},
     {NULL, NULL, 0, NULL},
 };
