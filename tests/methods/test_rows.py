@@ -11,7 +11,7 @@ import pytest
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.kernels.orders import arrange, by_digits, hilbert_digits, rank_matrix
+from maskwright.kernels.orders import allocated, arrange, by_digits, hilbert_digits, rank_matrix
 from maskwright.methods.axes import axis_of
 from maskwright.methods.labels import label_groups
 from maskwright.methods.orders import arranged
@@ -108,6 +108,15 @@ def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
     sorting = rng.permutation(n).astype(np.int32)
     for a, b in zip(arrange(sorting, rows, keys, cells), arrange(sorting, rows, keys, cells, None), strict=True):
         assert np.array_equal(a, b)
+    sizes_of = np.bincount(cells, minlength=9)
+    order = rng.permutation(len(cells))[: int(rng.integers(0, len(cells) + 1))].astype(np.int32)
+    start = np.unique(np.concatenate([[0, len(order)], rng.integers(0, len(order) + 1, 20)]))
+    ours_, theirs_ = (allocated(cells, order, start, sizes_of, k) for k in (partition.compiled, None))
+    for a, b in zip(ours_, theirs_, strict=True):
+        assert np.array_equal(a, b)
+    assert int(ours_[2].sum()) == len(cells)
+    with pytest.raises(ValueError, match="do not fit"):
+        allocated(cells, np.append(order, order[-1:]), np.append(start[:-1], start[-1] + 1), sizes_of)
     with pytest.raises(ValueError, match="do not fit"):
         rank_matrix(ranks + 1, [table[:1] for table in tables])
 

@@ -19,6 +19,7 @@
 #include "_partition_choose.h"
 #include "_partition_greedy.h"
 #include "_partition_anatomy.h"
+#include "_partition_allocate.h"
 
 static PyMethodDef methods[] = {
     {"counting", counting, METH_VARARGS, "counting(keys, n_keys, order)"},
@@ -32,6 +33,7 @@ static PyMethodDef methods[] = {
     {"count", count, METH_VARARGS, "count(values, radix, order, lo, hi, start, codes, counts)"},
     {"greedy", greedy, METH_VARARGS, "greedy(values, words, at, logs, radix, n, bucket, extend, closes, decide)"},
     {"anatomy", anatomy, METH_VARARGS, "anatomy(counts, n_values, l, rows, group_of, groups, cursor)"},
+    {"allocate", allocate, METH_VARARGS, "allocate(cells, order, start, cell_rows, out_cells, out_groups, out_rows)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -119,3 +119,29 @@ def arrange(
     tuple_of = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
     listed = np.lexsort((keys, place[tuple_of]))
     return cell_of[listed], tuple_of[listed]
+
+
+def allocated(
+    cells: Int32s, order: Int32s, start: Ints, cell_rows: Ints, kernel: ModuleType | None = compiled
+) -> tuple[Int32s, Int32s, Ints]:
+    """Entries (cell, group, rows), by cell and then by group, of rows in groups; group −1: rows not listed.
+
+    Group g holds the rows `order[start[g]:start[g + 1]]`; row i is one of the `cell_rows[cells[i]]` of its cell.
+    """
+    n, n_cells = len(cells), len(cell_rows)
+    if kernel is not None:
+        found, groups = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        rows = np.empty(n, dtype=np.int64)
+        used = kernel.allocate(cells, np.ascontiguousarray(order), start, cell_rows, found, groups, rows)
+        return found[:used], groups[:used], rows[:used].copy()
+    there = np.zeros(n, dtype=bool)
+    there[order] = True
+    dropped = np.flatnonzero(~there).astype(np.int32)
+    group_of = np.repeat(np.arange(-1, len(start) - 1, dtype=np.int32), [len(dropped), *np.diff(start)])
+    # rows are listed group by group, and a stable sort by cell keeps that order inside a cell
+    groups = group_of[sorted_by(cells[np.concatenate([dropped, order])], n_cells, None)]
+    by_cell = np.repeat(np.arange(n_cells, dtype=np.int32), cell_rows)
+    first = np.flatnonzero(
+        np.concatenate([[True], (by_cell[1:] != by_cell[:-1]) | (groups[1:] != groups[:-1])])
+    )
+    return by_cell[first], groups[first], np.diff(np.append(first, n))

@@ -102,7 +102,7 @@ class Anatomy(Method):
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"
             )
-        return buckets(values, n_values, blocks, l, task.rng, shuffled=self.block is None)
+        return buckets(values, n_values, blocks, l, task.rng, shuffled=self.block is None, counts=counts)
 
     def _ranges(self, task: Task, rows: Rows, attribute: str) -> Partition:
         """Rows in the order of the sensitive value, collected until the models hold; the rest joins the last."""

@@ -35,7 +35,7 @@ Sets = tuple[tuple[int, ...], ...] | None
 def decidable(rule: Rule, n: int) -> bool:
     """Can the kernel decide this rule for groups of up to n rows without leaving 64 bits, or 128 in products?"""
     if isinstance(rule, SizeAtLeast | DistinctAtLeast):
-        return True
+        return (rule.k if isinstance(rule, SizeAtLeast) else rule.l) < WORD
     if isinstance(rule, ShareAtMost):
         return _small(rule.share)
     if rule.missing != "out":

@@ -16,7 +16,7 @@ from maskwright.core.grouping import Allocation, Grouping
 from maskwright.core.method import Task
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.orders import allocated, sorted_by
 from maskwright.kernels.partition import Int32s, count
 from maskwright.methods.labels import LabelStyle, label_groups
 
@@ -159,24 +159,6 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
 
 def allocate(rows: Rows, parts: Partition) -> Allocation:
     """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
-    listed = parts.order
-    groups = np.repeat(np.arange(parts.n_groups, dtype=np.int32), parts.sizes)
-    if len(listed) < rows.n:
-        there = np.zeros(rows.n, dtype=bool)
-        there[listed] = True
-        dropped = np.flatnonzero(~there).astype(np.int32)
-        listed = np.concatenate([dropped, listed])
-        groups = np.concatenate([np.full(len(dropped), -1, dtype=np.int32), groups])
-    # rows are listed group by group, and a counting sort by cell keeps that order inside a cell
-    groups = groups[sorted_by(rows.cells[listed], len(rows.joint.rows))]
-    cells = np.repeat(np.arange(len(rows.joint.rows), dtype=np.int32), rows.joint.rows)
-    new = np.ones(len(cells), dtype=bool)
-    new[1:] = (cells[1:] != cells[:-1]) | (groups[1:] != groups[:-1])
-    first = np.flatnonzero(new)
-    cells, groups = cells[first], groups[first]
-    return Allocation(
-        rows.joint.tuples[cells].astype(np.int64),
-        groups.astype(np.int64),
-        np.diff(np.append(first, rows.n)),
-        cells.astype(np.int64),
-    )
+    cells, groups, counts = allocated(rows.cells, parts.order, parts.start, rows.joint.rows)
+    tuples = rows.joint.tuples[cells].astype(np.int64)
+    return Allocation(tuples, groups.astype(np.int64), counts, cells.astype(np.int64))
