@@ -13,7 +13,6 @@ FLOATS = [] if sys.platform == "win32" else [
 ]  # fmt: skip
 
 
-
 def headers(kernel: str) -> list[str]:
     """The parts that a kernel includes: what it must be compiled anew for."""
     return sorted(str(h) for h in Path("src/maskwright/kernels").glob(f"{kernel}_*.h"))

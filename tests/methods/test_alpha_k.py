@@ -162,7 +162,9 @@ def publication_of(groups: Iterable[tuple[Any, Counter[Any]]]) -> frozenset[Any]
 class Plain:
     """The algorithm as its definition reads: groups are counters of (quasi-identifiers, value), one at a time."""
 
-    def __init__(self, attributes: Sequence[Hierarchy], models: Sequence[Any], context: Any, rng: Any) -> None:
+    def __init__(
+        self, attributes: Sequence[Hierarchy], models: Sequence[Any], context: Any, rng: Any
+    ) -> None:
         self.attributes, self.rng = attributes, rng
         self.paths = [path_down(h, None) for h in attributes]
         test = as_test(models, context, ("P", "q", "r"))
@@ -196,7 +198,9 @@ class Plain:
 
     def gain(self, places: Any, group: Any, a: int, parts: Any) -> Fraction:
         before = self.label(a, places[a], next(iter(group))[0][a])[1]
-        lost = sum(n * (before - self.label(a, at[a], qi[a])[1]) for at, rows in parts for (qi, _), n in rows.items())
+        lost = sum(
+            n * (before - self.label(a, at[a], qi[a])[1]) for at, rows in parts for (qi, _), n in rows.items()
+        )
         return Fraction(lost, self.attributes[a].base - 1)
 
     def specialised(self, places: Any, group: Counter[Any], a: int) -> Any:

@@ -75,7 +75,9 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     ):
         assert np.array_equal(a, b)
     wanted = [(int(rng.integers(0, d)), int(rng.choice([0, 62, 124]))) for _ in range(3)]
-    for a, b in zip(*(partition.spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)), strict=True):
+    for a, b in zip(
+        *(partition.spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)), strict=True
+    ):
         assert np.array_equal(a, b)
     dims = rng.integers(0, d, len(lo)).astype(np.int32)
     for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):

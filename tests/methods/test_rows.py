@@ -64,7 +64,8 @@ def test_equal_tuples_are_listed_in_every_order_alike() -> None:
     """Three rows of one tuple, with different values, between two others: six orders, about equally often."""
     table = build([[0], [1], [1], [1], [2]], {"s": ["a", "a", "b", "c", "b"]})
     seen = Counter(
-        tuple(arranged(table.task([], seed), "lexicographic", None, "test").cells.tolist()) for seed in range(600)
+        tuple(arranged(table.task([], seed), "lexicographic", None, "test").cells.tolist())
+        for seed in range(600)
     )
     assert len(seen) == 6
     assert all(cells[0] == 0 and cells[4] == 4 for cells in seen)
@@ -99,14 +100,16 @@ def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
     ranks = np.stack([rng.integers(0, s, n) for s in sizes]).astype(np.int32)
     (ours, radix), (theirs, _) = hilbert_digits(ranks, sizes), hilbert_digits(ranks, sizes, None)
     assert np.array_equal(np.stack(ours), np.stack(theirs))
-    assert all(0 <= int(digit.min()) and int(digit.max()) < r for digit, r in zip(ours, radix, strict=True))
+    assert all(int(digit.min()) >= 0 and int(digit.max()) < r for digit, r in zip(ours, radix, strict=True))
     tables = [rng.permutation(s).astype(np.int32) for s in sizes]
     assert np.array_equal(rank_matrix(ranks, tables), rank_matrix(ranks, tables, None))
     rows = rng.integers(0, 40, n)
     keys = rng.integers(0, 5 if seed % 2 else 2**63, int(rows.sum())).astype(np.uint64)
     cells = rng.integers(0, 9, len(keys)).astype(np.int32)
     sorting = rng.permutation(n).astype(np.int32)
-    for a, b in zip(arrange(sorting, rows, keys, cells), arrange(sorting, rows, keys, cells, None), strict=True):
+    for a, b in zip(
+        arrange(sorting, rows, keys, cells), arrange(sorting, rows, keys, cells, None), strict=True
+    ):
         assert np.array_equal(a, b)
     sizes_of = np.bincount(cells, minlength=9)
     order = rng.permutation(len(cells))[: int(rng.integers(0, len(cells) + 1))].astype(np.int32)

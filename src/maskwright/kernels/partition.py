@@ -98,7 +98,9 @@ def spans(
     for j, (column, first) in enumerate(wanted):
         bit = rows[:, column].astype(np.int64) - first
         inside = (bit >= 0) & (bit < WORD)
-        masks[:, j] = np.bitwise_or.reduceat(np.where(inside, np.int64(1) << bit.clip(0, WORD - 1), 0), starts)
+        masks[:, j] = np.bitwise_or.reduceat(
+            np.where(inside, np.int64(1) << bit.clip(0, WORD - 1), 0), starts
+        )
     return np.minimum.reduceat(rows, starts, axis=0), np.maximum.reduceat(rows, starts, axis=0), masks
 
 

@@ -92,7 +92,9 @@ class Kinds:
         if key not in self.known:
             there = np.flatnonzero(histogram)
             rows = np.array(histogram, dtype=np.int64)[there]
-            one = self.summary.cell_classes(self.example[there], np.zeros(len(there), dtype=np.int64), rows, 1)
+            one = self.summary.cell_classes(
+                self.example[there], np.zeros(len(there), dtype=np.int64), rows, 1
+            )
             self.known[key] = bool(self.requirement.decide(one)[0])
         return self.known[key]
 

@@ -58,7 +58,9 @@ class Anatomy(Method):
 
     def group(self, task: Task) -> Grouping:
         in_order = self.by == "frequency" and self.block is not None
-        rows = arranged(task, self.order, self.priority, self.name) if in_order else Rows.expand(task, self.name)
+        rows = (
+            arranged(task, self.order, self.priority, self.name) if in_order else Rows.expand(task, self.name)
+        )
         attribute = sensitive_attribute(task, self.attribute, self.name)
         search: dict[str, Any] = {"attribute": attribute, "by": self.by}
         if self.by == "ranges":

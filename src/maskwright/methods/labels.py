@@ -122,9 +122,7 @@ class Spans:
     def inside(self, blocks: Int32s) -> NDArray[np.bool_]:
         """Which groups lie in one block, by the rank of every row."""
         of_row = blocks[np.ascontiguousarray(self.of_tuple)[self.tuples]]
-        return np.asarray(
-            np.minimum.reduceat(of_row, self.start) == np.maximum.reduceat(of_row, self.start)
-        )
+        return np.asarray(np.minimum.reduceat(of_row, self.start) == np.maximum.reduceat(of_row, self.start))
 
 
 def _blocks(axis: Axis, used: Sequence[int], held: Spans) -> Labels:

@@ -63,9 +63,7 @@ def attribute_order(axes: Sequence[Axis], priority: Sequence[str] | None, method
     return first + sorted(rest, key=lambda a: (len(axes[a].code), a))
 
 
-def _digits(
-    ranks: Sequence[Int32s], sizes: Sequence[int], n: int
-) -> tuple[list[Int32s], list[int]]:
+def _digits(ranks: Sequence[Int32s], sizes: Sequence[int], n: int) -> tuple[list[Int32s], list[int]]:
     """The ranks as digits of a number, most significant first, small attributes sharing a digit."""
     digits: list[Int32s] = []
     radix: list[int] = []

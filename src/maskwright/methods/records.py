@@ -77,7 +77,9 @@ class Records:
         elif isinstance(rule, ShareAtMost):
             for sets in apart(rule.sets):
                 share = rule.share
-                self.words.append([SHARE, self._column(rule.attribute, sets), share.numerator, share.denominator])
+                self.words.append(
+                    [SHARE, self._column(rule.attribute, sets), share.numerator, share.denominator]
+                )
         elif isinstance(rule, DistinctAtLeast):
             self.words.append([DISTINCT, self._column(rule.attribute), rule.l])
         elif isinstance(rule, EntropyAtLeast):
