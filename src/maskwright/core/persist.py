@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import ValueCounts
 from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
@@ -25,6 +26,8 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
     }  # fmt: skip
     if a.cells is not None:
         arrays["cells"] = a.cells
+    if grouping.ancestors is not None:
+        arrays["parent"] = grouping.ancestors.parent
     if s.joint is not None:
         arrays |= {"joint_tuples": s.joint.tuples, "joint_values": s.joint.values, "joint_rows": s.joint.rows}
     for i, vc in enumerate(s.sensitive.values()):
@@ -87,4 +90,7 @@ def load_grouping(folder: Path) -> Grouping:
     )
     levels = tuple(words["levels"]) if words["levels"] is not None else None
     classes = allocated(summary, allocation, words["groups"])
-    return Grouping(summary, allocation, labels, classes, levels, words["starred"])
+    ancestors = Ancestors(classes.n, arrays["parent"]) if "parent" in arrays else None
+    return Grouping(
+        summary, allocation, labels, classes, levels, words["starred"], ancestors=ancestors
+    )  # fmt: skip

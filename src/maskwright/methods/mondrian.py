@@ -27,7 +27,7 @@ from maskwright.methods.even_plan import EvenPlan, Splits, even_plan
 from maskwright.methods.labels import LabelStyle, covers
 from maskwright.methods.orders import arranged
 from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, Rows, SplitTree, to_grouping
 
 
 class Mondrian(Method):
@@ -173,18 +173,19 @@ class Cutter:
         """The groups at the end, and the depth reached. Without a plan: halves as long as they are accepted."""
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
         done: list[tuple[Ints, Ints]] = []
+        splits = SplitTree()
         depth = 0
         while len(lo) and (plan is None or depth < len(plan)):
             task.progress.check()
             parts = 2 if plan is None else plan[depth]
             order, accepted, bounds = self._cut(order, lo, hi, parts)
             done.append((lo[~accepted], hi[~accepted]))
+            splits.split(accepted, parts)
             lo, hi = bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
             depth += bool(len(lo))
         done.append((lo, hi))
-        return Partition.of_segments(
-            order, *(np.concatenate(side) for side in zip(*done, strict=True))
-        ), depth
+        ends = (np.concatenate(side) for side in zip(*done, strict=True))
+        return Partition.of_segments(order, *ends, splits), depth
 
     def _cut(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> tuple[Int32s, Bools, Ints]:
         """Try to cut every group: the new order, which cuts were accepted, and the bounds of their parts."""

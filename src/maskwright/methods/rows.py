@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from maskwright.core.ancestors import Ancestors, tree_of
 from maskwright.core.classes import Classes, Ints
 from maskwright.core.grouping import Allocation, Grouping
 from maskwright.core.method import Task
@@ -84,6 +86,7 @@ class Partition:
 
     order: Int32s
     start: Ints
+    ancestors: Ancestors | None = None
 
     @property
     def n_groups(self) -> int:
@@ -94,16 +97,17 @@ class Partition:
         return np.diff(self.start)
 
     @staticmethod
-    def of_segments(order: Int32s, lo: Ints, hi: Ints) -> Partition:
-        """Only these segments of `order`, in their order in it."""
+    def of_segments(order: Int32s, lo: Ints, hi: Ints, splits: SplitTree | None = None) -> Partition:
+        """Only these segments of `order`, in their order in it; `splits`: how they came about."""
         index = np.argsort(lo, kind="stable")
+        ancestors = None if splits is None else tree_of(splits.finished[index], splits.parent)
         lo, hi = lo[index], hi[index]
         sizes = hi - lo
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if len(lo) and int(sizes.sum()) == int(hi[-1] - lo[0]):  # nothing lies between them
-            return Partition(order[int(lo[0]) : int(hi[-1])], start)
+            return Partition(order[int(lo[0]) : int(hi[-1])], start, ancestors)
         places = np.arange(int(start[-1])) + np.repeat(lo - start[:-1], sizes)
-        return Partition(order[places], start)
+        return Partition(order[places], start, ancestors)
 
     @staticmethod
     def of_groups(group_of: Int32s) -> Partition:
@@ -113,6 +117,32 @@ class Partition:
         dropped = int((group_of < 0).sum())
         sizes = np.bincount(group_of[group_of >= 0], minlength=n)
         return Partition(order[dropped:], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+class SplitTree:
+    """Remembers what groups were split from, while all groups of one depth are split at once."""
+
+    def __init__(self) -> None:
+        self.open = np.zeros(1, dtype=np.int64)  # the numbers of the groups that may be split
+        self._parents = [np.full(1, -1, dtype=np.int64)]
+        self._finished: list[Ints] = []
+        self._used = 1
+
+    def split(self, accepted: NDArray[np.bool_], parts: int) -> None:
+        """The accepted ones of the open groups were split into `parts` parts; the others are finished."""
+        self._finished.append(self.open[~accepted])
+        self._parents.append(np.repeat(self.open[accepted], parts))
+        self.open = self._used + np.arange(len(self._parents[-1]))
+        self._used += len(self.open)
+
+    @property
+    def finished(self) -> Ints:
+        """The numbers of the groups that were not split, in the order in which they were finished."""
+        return np.concatenate([*self._finished, self.open])
+
+    @property
+    def parent(self) -> Ints:
+        return np.concatenate(self._parents)
 
 
 def to_grouping(
@@ -126,7 +156,7 @@ def to_grouping(
     codes = np.array([t.of_group for t in texts], dtype=np.int32).reshape(len(names), n)
     search = {"groups": n, "dropped_rows": rows.n - len(parts.order), **search}
     classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
-    return Grouping(rows.summary, allocation, texts, classes, search=search)
+    return Grouping(rows.summary, allocation, texts, classes, search=search, ancestors=parts.ancestors)
 
 
 def classes_of(rows: Rows, parts: Partition) -> Classes:
