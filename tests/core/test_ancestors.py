@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def test_trees_sums_and_merged_classes(seed: int) -> None:
     assert all(len(family) for family in found.values()) == (tree.n > 1)
     for c, family in found.items():
         assert all(c in group for group in family)
-        assert all(small < large for small, large in zip(family, family[1:], strict=False))
+        assert all(small < large for small, large in pairwise(family))
         assert not family or family[-1] == frozenset(range(tree.n))
     sizes = rng.integers(1, 9, tree.n)
     sums = tree.sums(sizes)

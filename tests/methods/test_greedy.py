@@ -162,7 +162,7 @@ def test_the_compiled_walk_decides_like_the_models(block: int) -> None:
 
 
 def test_an_entropy_that_meets_its_bound_exactly_is_decided_exactly() -> None:
-    """8⁸ = 4⁸·4⁴: the counts 4, 1, 1, 1, 1 have the entropy log 4, although they are not equal; one row less has not."""
+    """8⁸ = 4⁸·4⁴: the counts 4, 1, 1, 1, 1 are unequal, and yet their entropy is log 4; with one row less it is not."""
     values = list("aaaabcde")
     table = rt.build([[i] for i in range(16)], {"s": values * 2})
     for ell, expected in (("4", [7, 15]), ("4.0000000001", [])):

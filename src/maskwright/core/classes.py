@@ -9,7 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.ancestors import Ancestors, Ints
+from maskwright.core.ancestors import Ancestors
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,8 @@ def spans(
     places, _ = members(lo, hi)
     starts = np.cumsum(hi - lo) - (hi - lo)
     rows = codes[order[places]]
-    for j, (column, first) in enumerate(wanted):
-        bit = rows[:, column].astype(np.int64) - first
+    for j, (a, begin) in enumerate(wanted):
+        bit = rows[:, a].astype(np.int64) - begin
         inside = (bit >= 0) & (bit < WORD)
         masks[:, j] = np.bitwise_or.reduceat(
             np.where(inside, np.int64(1) << bit.clip(0, WORD - 1), 0), starts

@@ -77,5 +77,5 @@ class SymmetricGrouping(Method):
             splits.split(large, self.ways)
             accepted = even_bounds(lo[large], hi[large], self.ways)
             lo, hi = accepted[:, :-1].ravel(), accepted[:, 1:].ravel()
-        ends = (np.concatenate(side) for side in zip(*done, strict=True))
-        return Partition.of_segments(order, *ends, splits)
+        lo, hi = (np.concatenate(side) for side in zip(*done, strict=True))
+        return Partition.of_segments(order, lo, hi, splits)
