@@ -6,7 +6,7 @@ A class may show a value in only half of its people and still say a lot, if one 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 

@@ -105,10 +105,10 @@ def buckets(
     return Partition(blocks.order[made.order], made.start)
 
 
-def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[np.integer[Any]]:
+def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[Any]:
     """The number of each listed row's block and value."""
-    kind = np.int32 if blocks.n_groups * n_values < 2**31 else np.int64
-    key = np.repeat(np.arange(blocks.n_groups, dtype=kind) * kind(n_values), blocks.sizes)
+    kind = np.dtype(np.int32 if blocks.n_groups * n_values < 2**31 else np.int64)
+    key: NDArray[Any] = np.repeat(np.arange(blocks.n_groups, dtype=kind) * kind.type(n_values), blocks.sizes)
     key += values[blocks.order]
     return key
 
