@@ -56,11 +56,14 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     reference, _ = reference_of(target, secrets.attribute)
     distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
     farthest = distance.argmax()
+    doubled, published = _above(secrets, ratios, there, Fraction(2)), int(secrets.sizes.sum())
     return {
         **_largest(grouping, secrets, ratios, there, "ratio"),
         "gain": _largest(grouping, secrets, gains, there, "gain"),
         "largest_distance": Fraction(0) if farthest is None else distance[farthest],
-        "doubled_people": _above(secrets, ratios, there, Fraction(2)),
+        "doubled_people": doubled,
+        "vulnerable_people": doubled,
+        "vulnerable_share": Fraction(doubled, published) if published else Fraction(0),
     }
 
 
