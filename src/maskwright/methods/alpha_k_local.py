@@ -64,7 +64,7 @@ class _Groups:
 
     @property
     def n(self) -> int:
-        return self.places.shape[1]
+        return int(self.places.shape[1])
 
     @property
     def first(self) -> Ints:

@@ -105,12 +105,12 @@ def buckets(
     return Partition(blocks.order[made.order], made.start)
 
 
-def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[np.integer[Any]]:
+def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[Any]:
     """The number of each listed row's block and value."""
-    kind = np.int32 if blocks.n_groups * n_values < 2**31 else np.int64
-    key = np.repeat(np.arange(blocks.n_groups, dtype=kind) * kind(n_values), blocks.sizes)
-    key += values[blocks.order]
-    return key
+    first = np.arange(blocks.n_groups, dtype=np.int64) * n_values
+    if blocks.n_groups * n_values < 2**31:  # half the memory, where the numbers fit
+        return np.repeat(first.astype(np.int32), blocks.sizes) + values[blocks.order]
+    return np.repeat(first, blocks.sizes) + values[blocks.order]
 
 
 def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> None:  # noqa: E741
