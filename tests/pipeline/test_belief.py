@@ -203,6 +203,11 @@ def test_measured_by_the_attack(source: Path) -> None:
             [{"model": "simple-l-diversity", "l": 2}],
             "anatomized",
         ),
+        (
+            {"name": "alpha-k-local", "anatomize": 4},
+            [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}],
+            "anatomized",
+        ),
         ({"name": "alpha-k-local"}, [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}], "no bound"),
     ],
     ids=str,
