@@ -85,7 +85,9 @@ def attack(
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)
     if not found:
-        raise UsageError("this attack does not apply to this release")
+        raise UsageError(
+            "this attack does not apply to this release, or to this adversary (some need facts=1 or more)"
+        )
     return found[0]
 
 

@@ -37,7 +37,7 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
 def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
     """Every attack that applies, the worst belief first."""
     chosen = [_built(a) for a in attacks]
-    found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+    found = [a.run(target, adversary) for a in chosen if a.suits(adversary) and a.applies(target)]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
 

@@ -14,6 +14,7 @@ ATTACKS: Registry[Attack] = Registry(
         "homogeneity": "homogeneity:Homogeneity",
         "background-knowledge": "background_knowledge:BackgroundKnowledge",
         "minimality": "minimality:Minimality",
+        "combined": "combined:Combined",
         "absence": "absence:Absence",
     },
 )

@@ -22,7 +22,7 @@ from maskwright.core.method import Method, Rival, Task
 from maskwright.core.model import Model
 from maskwright.core.summary import Summary
 from maskwright.core.worlds.deals import Deals
-from maskwright.core.worlds.explore import CELLS, Bools, Budget, Tally, explore
+from maskwright.core.worlds.explore import CELLS, Bools, Budget, Keep, Tally, explore
 from maskwright.errors import PolicyNotMet
 
 # cut a group in parts until a cut is refused: each group is published or not for its own values alone
@@ -97,12 +97,12 @@ class Again:
         )
 
 
-def replay(target: Target, budget: Budget) -> Replayed:
+def replay(target: Target, budget: Budget, keep: Keep | None = None) -> Replayed:
     """The worlds in which the method publishes the same groups, listed or drawn."""
     again = Again(target)
     found = again.rivals()
     if found is not None:
-        return against_rivals(target, found, budget)
+        return against_rivals(target, found, budget, keep)
     places = Places.of(target)
     search = [m for m in target.models if m.use == "search"]
     published = fingerprints(target.grouping)
@@ -125,11 +125,15 @@ def replay(target: Target, budget: Budget) -> Replayed:
     rng = np.random.default_rng(0)
     return Replayed(
         places,
-        explore(deals, places.unit, places.n_units, judge, budget, rng, lambda: again.chance and not settled),
+        explore(
+            deals, places.unit, places.n_units, judge, budget, rng, lambda: again.chance and not settled, keep
+        ),
     )
 
 
-def against_rivals(target: Target, rivals: Sequence[Rival], budget: Budget) -> Replayed:
+def against_rivals(
+    target: Target, rivals: Sequence[Rival], budget: Budget, keep: Keep | None = None
+) -> Replayed:
     """The worlds in which every rival fails. People whom no rival tells apart are alike, and are counted together."""
     context, looked = target.context, looked_at_values(target.models)
     kinds = np.stack([group_of_tuples(target.grouping), *(r.class_of for r in rivals)])
@@ -167,7 +171,9 @@ def against_rivals(target: Target, rivals: Sequence[Rival], budget: Budget) -> R
 
     number = np.searchsorted(places.groups, places.group)
     deals = Deals(number, places.items, np.zeros(len(places.groups), dtype=np.int64))
-    tally = explore(deals, places.unit, published, judge, budget, np.random.default_rng(0), lambda: False)
+    tally = explore(
+        deals, places.unit, published, judge, budget, np.random.default_rng(0), lambda: False, keep
+    )
     levels = finest(target.grouping, [r.levels for r in rivals])
     return Replayed(places, tally, Parts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals])
 
@@ -200,7 +206,7 @@ def whole_tuples(grouping: Grouping) -> bool:
     """Do all rows of a tuple lie in one group?"""
     allocation = grouping.allocation
     pairs = np.unique(np.stack([allocation.tuples, allocation.groups]), axis=1)
-    return len(np.unique(pairs[0])) == pairs.shape[1]
+    return bool(len(np.unique(pairs[0])) == pairs.shape[1])
 
 
 def decided_by_tuples(target: Target) -> bool:

@@ -28,6 +28,8 @@ from maskwright.core.worlds.deals import Deals, Ints
 Bools = NDArray[np.bool_]
 Judge = Callable[[Ints], Bools]  # a world → per block: would the method publish it again?
 
+Keep = Callable[[Ints, Bools], None]
+
 RARE = 0.02  # below this share of kept worlds a chain is better
 PILOT = 0.25  # the share of the budget after which that is decided
 CELLS = 20_000_000  # units times items that are counted
@@ -131,6 +133,7 @@ def explore(
     budget: Budget,
     rng: np.random.Generator,
     chance: Callable[[], bool],
+    keep: Keep | None = None,
 ) -> Tally:
     """Look at the worlds of every block, the way that suits it.
 
@@ -141,6 +144,7 @@ def explore(
         judge: runs the method.
         budget: how long.
         rng: draws the worlds.
+        keep: told every world that is kept by listing or drawing, and in which blocks.
         chance: has the method used random numbers so far? Then running it once on every world is not enough.
     """
     if n_units * deals.n_items > CELLS:
@@ -164,9 +168,9 @@ def explore(
     limit = 0 if random else int(min(budget.draws, 0.8 * budget.seconds / cost))
     worlds = np.array([min(w, limit + 1) for w in deals.worlds(limit)], dtype=np.int64)
     tally.listed = worlds <= limit
-    _draw(tally, run, worlds, clock, rng)
+    _draw(tally, run, worlds, clock, rng, keep)
     if chance() and not random:  # it does not look so on the real values, but elsewhere
-        return explore(deals, unit, n_units, judge, budget, rng, chance)
+        return explore(deals, unit, n_units, judge, budget, rng, chance, keep)
     rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1))
     if rare.any() and clock.left():
         _walk(tally, run, rare, clock, rng)
@@ -174,7 +178,9 @@ def explore(
     return tally
 
 
-def _draw(tally: Tally, judge: Judge, worlds: Ints, clock: _Clock, rng: np.random.Generator) -> None:
+def _draw(
+    tally: Tally, judge: Judge, worlds: Ints, clock: _Clock, rng: np.random.Generator, keep: Keep | None
+) -> None:
     """List and draw: both at once, as long as some block needs it."""
     deals = tally.deals
     listing = deals.listing(tally.listed, int(worlds.max(initial=0)))
@@ -199,6 +205,8 @@ def _draw(tally: Tally, judge: Judge, worlds: Ints, clock: _Clock, rng: np.rando
         good &= counted
         tally.kept[good] += 1
         tally.count(world, good)
+        if keep is not None:
+            keep(world, good)
         number += 1
 
 
