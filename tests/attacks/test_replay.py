@@ -65,13 +65,17 @@ def print_of(target: Target) -> Any:
         groups.setdefault(g, (Counter(), None))[0][t] += n
     found = []
     for g, (tuples, _) in groups.items():
-        values = tuple(sorted(map(str, grouping.classes.sensitive["s"].of_class(g).items()))) if g >= 0 else ()
+        values = (
+            tuple(sorted(map(str, grouping.classes.sensitive["s"].of_class(g).items()))) if g >= 0 else ()
+        )
         labels = tuple(x.texts[x.of_group[g]] for x in grouping.labels) if g >= 0 else ()
         found.append((tuple(sorted(tuples.items())), values, labels, g == grouping.starred, g < 0))
     return grouping.levels, tuple(sorted(found, key=str))
 
 
-def beliefs_by_running(target: Target, method: str, models: list[Any], **options: Any) -> dict[int, dict[str, Fraction]]:
+def beliefs_by_running(
+    target: Target, method: str, models: list[Any], **options: Any
+) -> dict[int, dict[str, Fraction]]:
     """Tuple → value → belief, over all deals in which the method publishes the same."""
     places = Places.of(target)
     values = ("", *target.grouping.classes.sensitive["s"].values)
@@ -81,7 +85,10 @@ def beliefs_by_running(target: Target, method: str, models: list[Any], **options
         for codes in target.grouping.summary.codes.T.tolist()
     ]
     segments = [np.flatnonzero(places.group == g).tolist() for g in places.groups.tolist()]
-    gone = [(*labels[t], word[i]) for t, i in zip(places.dropped[0].tolist(), places.dropped[1].tolist(), strict=True)]
+    gone = [
+        (*labels[t], word[i])
+        for t, i in zip(places.dropped[0].tolist(), places.dropped[1].tolist(), strict=True)
+    ]
     kept, held = 0, Counter()
     for dealt in product(*(sorted(set(permutations(places.items[s].tolist()))) for s in segments)):
         items = np.zeros(len(places.items), dtype=int)
@@ -170,8 +177,7 @@ def drawn(target: Target, draws: int, seed: int) -> Any:
         patch.setattr(explore, "RARE", 0.0)
         real = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda s=None: real(seed * 1000 + (s or 0)))
-        replayed = replay(target, Budget(draws, 120.0))
-    return replayed
+        return replay(target, Budget(draws, 120.0))
 
 
 def test_drawn_beliefs_lie_within_their_ends() -> None:
@@ -194,7 +200,14 @@ def test_drawn_beliefs_lie_within_their_ends() -> None:
 
 
 def test_posterior_distance_of_t_closeness() -> None:
-    rows = [("1", "x", "p"), ("1", "x", "p"), ("2", "x", "q"), ("2", "x", "q"), ("3", "y", "p"), ("4", "y", "q")]
+    rows = [
+        ("1", "x", "p"),
+        ("1", "x", "p"),
+        ("2", "x", "q"),
+        ("2", "x", "q"),
+        ("3", "y", "p"),
+        ("4", "y", "q"),
+    ]
     models = [model("k-anonymity", k=1), model("t-closeness", t="0.2", attribute="s")]
     target = publish(rows, "optimal-lattice", models)
     found = Minimality().run(target, KNOWS)
@@ -224,3 +237,57 @@ def test_adult_is_drawn_in_a_few_seconds(method: str, asked: tuple[str, dict[str
     assert found.worst.interval is not None
     shown = max(secrets_of(target)[0].shares())
     assert found.worst.upper >= shown or found.kind == "sampled"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from("pqr"), min_size=2, max_size=7),
+    st.sampled_from([("simple-l-diversity", {"l": 2}), ("distinct-l-diversity", {"l": 2}),
+                     ("t-closeness", {"t": "0.4", "attribute": "s"})]),
+    st.sampled_from([("symmetric-grouping", {}), ("mondrian", {"cut": "relaxed", "choose": "range"})]),
+)  # fmt: skip
+def test_even_cuts_under_any_requirement(
+    values: list[str], asked: tuple[str, dict[str, Any]], how: tuple[str, dict[str, Any]]
+) -> None:
+    """Rows that all differ in their quasi-identifiers: the place of everybody is known, and beliefs are exact."""
+    from maskwright.attacks.refused_cuts import cut_worlds, cuts_evenly
+    from maskwright.core.hierarchy import Hierarchy
+
+    names = [f"{i}" for i in range(len(values))]
+    line = Hierarchy.of("n", names, [])
+    models = [model("k-anonymity", k=1), model(asked[0], **asked[1])]
+    method = build(METHODS, "method", how[0], how[1], "here")
+
+    def made(world: list[str], context: Any = None) -> Target:
+        summary = with_joint(summarise([line], [names], {"s": world}, {"s": ("p", "q", "r")}))
+        task = task_of(summary, models)
+        task = task if context is None else replace(task, context=context)
+        return Target(method.group(task), models, method, task.context, weights={}, levels={})
+
+    try:
+        target = made(values)
+    except PolicyNotMet:
+        assume(False)
+    assert cuts_evenly(target)
+    found = cut_worlds(target, PATIENCE)
+    group_of = np.zeros(len(values), dtype=int)
+    group_of[target.grouping.allocation.tuples] = target.grouping.allocation.groups
+    segments = [np.flatnonzero(group_of == g).tolist() for g in range(group_of.max() + 1)]
+    kept, held = 0, Counter()
+    for dealt in product(*(sorted(set(permutations([values[i] for i in s]))) for s in segments)):
+        world = [""] * len(values)
+        for segment, mine in zip(segments, dealt, strict=True):
+            for i, v in zip(segment, mine, strict=True):
+                world[i] = v
+        try:
+            again = made(world, target.context)
+        except PolicyNotMet:
+            continue
+        if print_of(again) == print_of(target):
+            kept += 1
+            held.update(enumerate(world))
+    secrets = secrets_of(target)[0]
+    beliefs = believed_in(target, secrets, found)
+    for i, unit in zip(found.places.tuples.tolist(), found.places.unit.tolist(), strict=True):
+        for s, (value,) in enumerate(secrets.sets):
+            assert beliefs.exact(unit, s) == Fraction(held[i, value], kept)

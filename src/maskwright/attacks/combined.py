@@ -1,8 +1,8 @@
 """Combined: the most that anybody can believe who knows the method *and* k facts about other people.
 
 What the method gives away leaves some of the possible worlds out; the facts are then the k that reveal most in those
-that are left. Where worlds are few that is computed exactly (`core.worlds.facts`); otherwise bounded, by how many of all
-worlds are left.
+that are left. Where worlds are few that is computed exactly (`core.worlds.facts`); otherwise bounded, by how many of
+all worlds are left.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _on_top(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k
 
 
 def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found | None:
-    tally, deals = replayed.tally, replayed.tally.deals
+    _tally, deals = replayed.tally, replayed.tally.deals
     codes = replayed.places.codes[secrets.attribute]
     worlds, good = codes[np.array(kept.worlds)], np.array(kept.good)
     block_of_place = deals.block[deals.group]
@@ -211,8 +211,8 @@ def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _F
     upper = bound_when_left(ratio, chance, k)
     sure = "" if tally.listed.all() else f" ({1 - RISK:.0%} confidence)"
     why = (
-        f"{_facts(k)} alone make for a belief of {show(1 / (1 + ratio))}; the method leaves at least {float(chance):.1%} of "
-        f"all worlds{sure}, which cannot raise it further"
+        f"with {_facts(k)} alone the belief is {show(1 / (1 + ratio))}; the method leaves at least "
+        f"{float(chance):.1%} of all worlds{sure}, which cannot raise it beyond this"
     )
     belief = _anything(target, secrets, k, why, upper)
     return _Found(belief, "bounded", int(secrets.sizes.sum()) if upper > limit(target, secrets) else 0)
@@ -234,7 +234,7 @@ def _anything(target: Target, secrets: Secrets, k: int, why: str, upper: Fractio
     witness = disclosure.witness(k)
     whom = "anybody"
     if witness is not None and upper < 1:
-        whom = f"at most: {people_in_words(target.grouping, witness.target.bucket)}, or anybody else"
+        whom = f"anybody, most likely {people_in_words(target.grouping, witness.target.bucket)}"
     if upper == 1:
         why += ": what the two tell together could not be narrowed down"
     return Belief(disclosure.implications[0], upper, whom, f"{secrets.attribute}: {why}")

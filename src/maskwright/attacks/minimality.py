@@ -24,6 +24,7 @@ from maskwright.attacks.refusals import (
     refusals,
     some_levels_were_excluded,
 )
+from maskwright.attacks.refused_cuts import cut_worlds, cuts_evenly
 from maskwright.attacks.replay import (
     Replayed,
     can_draw,
@@ -72,7 +73,7 @@ class Minimality(Attack):
         if target.method is None:
             return False
         proven = shows_all(target) or searched_a_lattice(target) or cut_family(target) is not None
-        return proven or (can_replay(target) and can_draw(target))
+        return proven or (can_draw(target) and (can_replay(target) or cuts_evenly(target)))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
@@ -90,6 +91,8 @@ class Minimality(Attack):
             measures |= self._refused(target, secrets) if lattice else {}
             if can_replay(target) and lattice and same_without_values(target):
                 found = [as_shown(target, s, SAME) for s in secrets]
+            elif cuts_evenly(target) and can_draw(target):
+                replayed = cut_worlds(target, self._budget)
             elif can_replay(target) and can_draw(target):
                 replayed = replay(target, self._budget)
             else:

@@ -186,12 +186,14 @@ class Replayed:
         places, tally: who, and what.
         atoms: units in words, where they are not the raw classes.
         rivals: the levels that would have been published, where they are known.
+        places_known: does it follow from the quasi-identifiers which unit somebody is in? If not, beliefs are bounds.
     """
 
     places: Places
     tally: Tally
     atoms: Parts | None = None
     rivals: Sequence[tuple[int, ...]] | None = None
+    places_known: bool = True
 
 
 def each_by_itself(target: Target) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from maskwright.attacks.findings import Finding, limit
+from maskwright.attacks.findings import Kind as Kinds
 from maskwright.attacks.refusals import part_in_words, raw_classes
 from maskwright.attacks.replay import Replayed
 from maskwright.attacks.secrets import NOTHING, Secrets, in_words, models_about, reference_of
@@ -52,6 +53,8 @@ def replay_finding(target: Target, secrets: Secrets, replayed: Replayed) -> tupl
     low, high = found.range_of_worst()
     matters = found.high.max(axis=1, initial=0.0) >= low - 1e-12
     kind = KINDS[int(found.kind[matters].max(initial=0))]
+    if kind == "bounded" and replayed.tally.deals.n_blocks > 1:
+        unit, secret = _loosest(found)
     above = np.array([_exceeds(found, u, bound) for u in range(len(sizes))], dtype=bool)
     interval = None if kind == "exact" else (low, high)
     after = found.exact(unit, secret)
@@ -59,13 +62,20 @@ def replay_finding(target: Target, secrets: Secrets, replayed: Replayed) -> tupl
         after = max(after, Fraction(high))
     belief = Belief(
         secrets.before(secret + 1), after, _whom(target, replayed, unit) if kind != "bounded" else "anybody",
-        _why(target, secrets, replayed, found, worst), interval,
+        _why(target, secrets, replayed, found, (unit, secret)), interval,
     )  # fmt: skip
     more = {
         "surely": int(sizes[(found.low > float(bound) + 1e-12).any(axis=1)].sum()),
         "possibly": int(sizes[(found.high > float(bound) + 1e-12).any(axis=1)].sum()),
     }
-    return Finding(belief, kind, int(sizes[above].sum())), {} if kind == "exact" else more
+    trust: Kinds = kind if replayed.places_known or kind != "exact" else "bounded"
+    return Finding(belief, trust, int(sizes[above].sum())), {} if kind == "exact" else more
+
+
+def _loosest(found: Believed) -> tuple[int, int]:
+    """The belief of which least is known, for the words."""
+    unit, secret = np.unravel_index(int(found.high.argmax()), found.high.shape)
+    return int(unit), int(secret)
 
 
 def _exceeds(found: Believed, unit: int, bound: Fraction) -> bool:
@@ -77,6 +87,10 @@ def _exceeds(found: Believed, unit: int, bound: Fraction) -> bool:
 
 def _whom(target: Target, replayed: Replayed, unit: int) -> str:
     """People of one tuple, in words; as the raw classes of the release name them."""
+    if not replayed.places_known:
+        group = int(replayed.places.group[np.flatnonzero(replayed.places.unit == unit)[0]])
+        size = int(target.grouping.classes.sizes[group])
+        return f"some of the {size} people with {in_words(target.grouping, group)}"
     if replayed.atoms is not None:
         return part_in_words(target, replayed.atoms, unit)
     raw = raw_classes(target.grouping, starred=True)

@@ -20,7 +20,8 @@ def implications(worlds: list[World], k: int) -> Fraction:
     atoms = sorted({(p, v) for w in worlds for p, v in enumerate(w)})
     rules = list(product(atoms, atoms))
     holds = {
-        (a, b): frozenset(i for i, w in enumerate(worlds) if w[a[0]] != a[1] or w[b[0]] == b[1]) for a, b in rules
+        (a, b): frozenset(i for i, w in enumerate(worlds) if w[a[0]] != a[1] or w[b[0]] == b[1])
+        for a, b in rules
     }
     best = Fraction(0)
     for chosen in combinations(set(holds.values()), k):
@@ -95,7 +96,9 @@ def test_missing_is_nothing_to_learn() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(1, 3), min_size=2, max_size=4), st.integers(0, 2), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.integers(1, 3), min_size=2, max_size=4), st.integers(0, 2), st.randoms(use_true_random=False)
+)
 def test_the_bound_is_one(values: list[int], k: int, random: object) -> None:
     """Whatever worlds are left, nobody believes more than the bound says for so many of them."""
     everything = sorted(set(permutations_of(values)))

@@ -32,6 +32,9 @@ Keep = Callable[[Ints, Bools], None]
 
 RARE = 0.02  # below this share of kept worlds a chain is better
 PILOT = 0.25  # the share of the budget after which that is decided
+BESIDE = (
+    300  # worlds of a block that are listed where there are several: the others are drawn at the same time
+)
 CELLS = 20_000_000  # units times items that are counted
 
 
@@ -158,6 +161,7 @@ def explore(
         return judge(world)
 
     reproduced = run(real)
+    deals.draw(rng, real)
     cost = max(clock.spent, 1e-6)
     random = chance()
     none = np.zeros(n, dtype=np.int64)
@@ -165,7 +169,8 @@ def explore(
         deals, unit, n_units, none, none.copy(), np.zeros((n_units, deals.n_items), dtype=np.int64), none.copy(),
         np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), reproduced, random,
     )  # fmt: skip
-    limit = 0 if random else int(min(budget.draws, 0.8 * budget.seconds / cost))
+    most = budget.draws if n == 1 else min(budget.draws, BESIDE)
+    limit = 0 if random else int(min(most, 0.5 * budget.seconds / cost))
     worlds = np.array([min(w, limit + 1) for w in deals.worlds(limit)], dtype=np.int64)
     tally.listed = worlds <= limit
     _draw(tally, run, worlds, clock, rng, keep)

@@ -30,7 +30,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Ratio = Fraction | None
 
-Plan = tuple[Fraction, tuple[tuple[int, int], ...]]  # a ratio; block → atoms in it, negative where A is among them
+Plan = tuple[
+    Fraction, tuple[tuple[int, int], ...]
+]  # a ratio; block → atoms in it, negative where A is among them
 
 SETS = 100_000  # of atoms that are gone through
 
@@ -76,9 +78,8 @@ class Block:
         self._extend((), np.ones(n, dtype=bool), 0)
         for h in range(1, k + 2):  # who knows fewer things knows no more; and there may be fewer atoms
             self.least[h] = min(self.least[h - 1], self.least[h], key=lambda x: x[0])
-            before = self.best[h - 1]
-            if before[0] is not None and (self.best[h][0] is None or before[0] < self.best[h][0]):
-                self.best[h] = before
+            found = [x for x in self.best[h - 1 : h + 1] if x[0] is not None]
+            self.best[h] = min(found, key=lambda x: x[0] or 0) if found else (None, ())
             if h <= k:
                 self.negated[h] = max(self.negated[h - 1 : h + 1])
 
