@@ -22,6 +22,7 @@ import numpy as np
 from maskwright import store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
+from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
@@ -38,7 +39,9 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.folder import Contents, KeepPrivate, write_words
+from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
+from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import Resolved, reading, resolve
 from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
 from maskwright.verify import classes_from, measure, reference_to
@@ -81,18 +84,24 @@ def run(
             this.close()
 
 
+@contextmanager
+def prepared(job: Job, on_event: Callable[[Event], None] | None = None) -> Iterator[Prepared]:
+    """A table read and summarised as the policy says, with the task for a method; nothing is published."""
+    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    try:
+        yield this.prepare()
+    finally:
+        this.close()
+
+
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
-    try:
-        prepared = this.prepare()
-        known = ("objective", "suppression", "suppress", "suppressed_rows")
-        options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
-        return minimal_nodes(prepared.task, **options)
-    finally:
-        this.close()
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
+    with prepared(job, on_event) as ready:
+        return minimal_nodes(ready.task, **options)
 
 
 class _Run:
@@ -146,7 +155,7 @@ class _Run:
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def prepare(self) -> _Prepared:
+    def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
         with self.step("reading"):
@@ -167,14 +176,18 @@ class _Run:
             summary, [m for m in resolved.models if m.use == "search"], _context(summary, resolved), self.rng,
             resolved.weights, resolved.levels, self.progress, census,
         )  # fmt: skip
-        return _Prepared(resolved, source, stamp, fingerprint, task)
+        return Prepared(resolved, source, stamp, fingerprint, task)
 
     def make(self) -> _Made:
         """Everything up to the recoded, not yet written table."""
         prepared = self.prepare()
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
-            grouping = resolved.method.group(task)
+            try:
+                grouping = resolved.method.group(task)
+            except PolicyNotMet as problem:
+                asked = in_words(resolved.models, resolved.method)
+                raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
         classes = replace(
@@ -241,6 +254,10 @@ class _Run:
         with self.step("attacking"):
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
+            verdicts = judged(verdicts, target)
+            for verdict in verdicts:
+                if not verdict.ok:
+                    raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
         recoding = self.job.policy.recoding
         shown = exact_view(made.grouping) if recoding.exact else made.grouping
         measured = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
@@ -306,7 +323,7 @@ class _Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
+class Prepared:
     """A table that was read and summarised, and the task for a method."""
 
     resolved: Resolved
@@ -320,7 +337,7 @@ class _Prepared:
 class _Made:
     """What `make` hands to the ways out."""
 
-    prepared: _Prepared
+    prepared: Prepared
     grouping: Grouping
     classes: Classes  # of the grouping, with what the models need to know of them
     needs: frozenset[Need]
@@ -389,10 +406,13 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
             continue
         near = model.nearest(classes, context)
         remedy = f"; this release would satisfy {near}" if near else ""
-        if model.use == "gate":
+        if isinstance(model, BeliefAtMost):
+            remedy += f"; {INSTEAD}"
+        elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
-                "that, the choice of other methods then says something about the values"
+                "that, the choice of other methods then says something about the values. Or require what is meant, a "
+                "belief: {model: belief, max: 1/4} with that method chooses the parameter and guarantees it"
             )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from maskwright.attacks.counting import counted
 from maskwright.attacks.draws import can_deal, every_world, refused_at_least
+from maskwright.attacks.external_list import with_list
 from maskwright.attacks.findings import Finding, Kind, as_shown, at_most, enumerated
 from maskwright.attacks.partitions import cut_family, cut_finding
 from maskwright.attacks.refusals import (
@@ -29,11 +30,11 @@ from maskwright.attacks.replay import (
     Replayed,
     can_draw,
     can_replay,
-    known_only_in_part,
     replay,
     same_without_values,
 )
-from maskwright.attacks.replayed import close_models, posterior_distances, replay_finding
+from maskwright.attacks.replayed import posterior_distances, replay_findings
+from maskwright.attacks.routes import other_route
 from maskwright.attacks.row_methods import replayed_by
 from maskwright.attacks.secrets import (
     Secrets,
@@ -41,7 +42,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
 from maskwright.core.worlds.explore import Budget
@@ -57,12 +58,16 @@ class Minimality(Attack):
     """
 
     name: ClassVar[str] = "minimality"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
     draws: int = Field(default=10_000, ge=10, le=10_000_000)
     seconds: float = Field(default=3.0, gt=0)
     method: Callable[..., Any] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:
+        if other_route(target) is not None:
+            return True
         classes = target.grouping.classes
         if not classes.sensitive or target.grouping.changes is not None:
             return False
@@ -79,38 +84,15 @@ class Minimality(Attack):
         secrets = secrets_of(target)
         measures: dict[str, Any] = beside(target, secrets)
         measures["status"] = "measured" if self.method is not None else _status(target, secrets)
-        replayed: Replayed | None = None
-        if self.method is not None:
-            replayed = replayed_by(target, self.method, self._budget)
-        elif shows_all(target):
-            found = [as_shown(target, s, BLIND_METHOD) for s in secrets]
-        elif cut_family(target) is not None:
-            found = [cut_finding(target, s) for s in secrets]
-        else:
-            lattice = searched_a_lattice(target)
-            measures |= self._refused(target, secrets) if lattice else {}
-            if can_replay(target) and lattice and same_without_values(target):
-                found = [as_shown(target, s, SAME) for s in secrets]
-            elif cuts_evenly(target) and can_draw(target):
-                replayed = cut_worlds(target, self._budget)
-            elif can_replay(target) and can_draw(target):
-                replayed = replay(target, self._budget)
-            else:
-                found, more = self._refusals_alone(target, secrets)
-                measures |= more
-        measures.setdefault("knowing", METHOD)
+        replayed = self._replayed(target)
         if replayed is not None:
-            findings = [replay_finding(target, s, replayed) for s in secrets]
-            found = [f for f, _ in findings]
-            measures["vulnerable people, with confidence"] = {
-                s.attribute: more for s, (_, more) in zip(secrets, findings, strict=True) if more
-            }
-            measures["looked at"] = replayed.tally.report()
-            assumption = known_only_in_part(target)
-            if assumption:
-                measures["assumption"] = assumption
-        if close_models(target.models):
-            measures["posterior distance"] = posterior_distances(target, secrets, replayed)
+            found, more = replay_findings(target, secrets, replayed)
+        else:
+            found, more = self._without_worlds(target, secrets)
+        measures |= {"knowing": METHOD} | more
+        if self.method is None and searched_a_lattice(target):
+            measures |= self._refused(target, secrets)
+        measures |= with_list(target, secrets)
         worst = max(found, key=lambda f: (f.belief.upper, f.belief.after, -f.belief.before))
         published = int(target.grouping.classes.sizes.sum())
         measures["vulnerable_people"] = max(f.vulnerable for f in found)
@@ -121,9 +103,34 @@ class Minimality(Attack):
             self.name, adversary.name, "estimated" if rests else worst.kind, worst.belief, measures
         )
 
-    @property
-    def _budget(self) -> Budget:
-        return Budget(self.draws, self.seconds)
+    def _replayed(self, target: Target) -> Replayed | None:
+        """What is left of all possible worlds, where nothing better fits."""
+        budget = Budget(self.draws, self.seconds)
+        if self.method is not None:
+            return replayed_by(target, self.method, budget)
+        if other_route(target) is not None or shows_all(target) or cut_family(target) is not None:
+            return None
+        if cuts_evenly(target) and can_draw(target):
+            return cut_worlds(target, budget)
+        if not (can_replay(target) and can_draw(target)):
+            return None
+        if searched_a_lattice(target) and same_without_values(target):
+            return None
+        return replay(target, budget)
+
+    def _without_worlds(
+        self, target: Target, secrets: Sequence[Secrets]
+    ) -> tuple[list[Finding], dict[str, Any]]:
+        """By what is proven or counted in closed form."""
+        route = other_route(target)
+        if route is not None:
+            return route(target, secrets, ROUTE_DRAWS)
+        if cut_family(target) is not None and not shows_all(target):
+            return [cut_finding(target, s) for s in secrets], {}
+        if not shows_all(target) and not (can_replay(target) and can_draw(target)):
+            return self._refusals_alone(target, secrets)
+        why = BLIND_METHOD if shows_all(target) else SAME
+        return [as_shown(target, s, why) for s in secrets], posterior_distances(target, secrets)
 
     def _refused(self, target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
         """What a full-domain search refused, and what each refusal alone tells."""
@@ -194,6 +201,7 @@ class Minimality(Attack):
 
 
 REFUSAL_DRAWS = 400
+ROUTE_DRAWS = 2_000
 METHOD = "the method and its parameters"
 REFUSALS = "that finer nodes were refused; what nodes that are not finer tell is left out"
 SAME = "the same would have been published without a look at sensitive values"
@@ -206,7 +214,7 @@ def nothing_decided(target: Target) -> bool:
     return (
         method is not None
         and not looked_at_values(target.models)
-        and method.name in BLIND | {"local-recoding"}
+        and method.name in BLIND
         and not method.options().get("anatomize")
     )
 
@@ -216,7 +224,7 @@ def shows_all(target: Target) -> bool:
     method = target.method
     if method is None:
         return False
-    if not looked_at_values(target.models) and method.name in BLIND | {"local-recoding"}:
+    if not looked_at_values(target.models) and method.name in BLIND:
         return True
     proven = family(method.name, method.options()) in ("balanced", "anatomy")
     return proven and _status(target, secrets_of(target)) == "guaranteed"

@@ -14,7 +14,7 @@ import numpy as np
 from maskwright.attacks.findings import Finding, limit
 from maskwright.attacks.findings import Kind as Kinds
 from maskwright.attacks.refusals import part_in_words, raw_classes
-from maskwright.attacks.replay import Replayed
+from maskwright.attacks.replay import Replayed, known_only_in_part
 from maskwright.attacks.secrets import NOTHING, Secrets, in_words, models_about, reference_of
 from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Belief
@@ -40,6 +40,21 @@ def inside_of(target: Target, secrets: Secrets, replayed: Replayed) -> Bools:
     columns = [np.isin(codes, [number[v] for v in members if v in number]) for members in secrets.sets]
     inside = np.stack(columns, axis=1) if columns else np.zeros((len(codes), 0), dtype=bool)
     return inside[: replayed.tally.deals.n_items]
+
+
+def replay_findings(
+    target: Target, secrets: Sequence[Secrets], replayed: Replayed
+) -> tuple[list[Finding], dict[str, Any]]:
+    """The worst belief in each column, and all that is to be said besides."""
+    findings = [replay_finding(target, s, replayed) for s in secrets]
+    measures: dict[str, Any] = {"looked at": replayed.tally.report()}
+    measures["vulnerable people, with confidence"] = {
+        s.attribute: more for s, (_, more) in zip(secrets, findings, strict=True) if more
+    }
+    assumption = known_only_in_part(target)
+    if assumption:
+        measures["assumption"] = assumption
+    return [f for f, _ in findings], measures | posterior_distances(target, secrets, replayed)
 
 
 def replay_finding(target: Target, secrets: Secrets, replayed: Replayed) -> tuple[Finding, dict[str, Any]]:
@@ -128,8 +143,8 @@ def close_models(models: Sequence[Model]) -> list[SensitiveModel]:
 
 
 def posterior_distances(
-    target: Target, secrets: Sequence[Secrets], replayed: Replayed | None
-) -> dict[str, dict[str, Any]]:
+    target: Target, secrets: Sequence[Secrets], replayed: Replayed | None = None
+) -> dict[str, Any]:
     """For each model of distances: how far what is believed about a person may be from the table.
 
     Without a replay beliefs are what the groups show. Where worlds were drawn `at most` is a bound: a distribution
@@ -146,7 +161,7 @@ def posterior_distances(
                 "distance": kind, "t": model.t,  # type: ignore[attr-defined]
                 **_largest(target, s.attribute, kind, tree, replayed),
             }  # fmt: skip
-    return result
+    return {"posterior distance": result} if result else {}
 
 
 def _largest(
