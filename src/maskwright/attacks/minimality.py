@@ -208,17 +208,6 @@ SAME = "the same would have been published without a look at sensitive values"
 BLIND_METHOD = "the method gives nothing away: it would decide the same if the group's values were dealt anew"
 
 
-def nothing_decided(target: Target) -> bool:
-    """Did the method not look at sensitive values? Then every world is as likely as before."""
-    method = target.method
-    return (
-        method is not None
-        and not looked_at_values(target.models)
-        and method.name in BLIND
-        and not method.options().get("anatomize")
-    )
-
-
 def shows_all(target: Target) -> bool:
     """Does the method give nothing away: is the belief what each group shows, provably?"""
     method = target.method

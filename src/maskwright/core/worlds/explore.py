@@ -31,6 +31,7 @@ Judge = Callable[[Ints], Bools]  # a world → per block: would the method publi
 Keep = Callable[[Ints, Bools], None]
 
 RARE = 0.02  # below this share of kept worlds a chain is better
+ENOUGH = 2_000  # kept worlds: more would hardly narrow anything down
 PILOT = 0.25  # the share of the budget after which that is decided
 BESIDE = (
     300  # worlds of a block that are listed where there are several: the others are drawn at the same time
@@ -196,7 +197,9 @@ def _draw(
         rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1))
         pilot_over = not clock.left(PILOT)
         # those that are seldom kept are left to the chains, the others go on
-        drawing = ~tally.listed if not pilot_over else ~tally.listed & ~rare
+        drawing = ~tally.listed & (tally.kept < ENOUGH)
+        if pilot_over:
+            drawing &= ~rare
         go_on = bool(drawing.any()) and clock.left(PILOT if rare.any() else 1.0)
         if not listing_on and not go_on:
             break
