@@ -27,7 +27,7 @@ from maskwright.attacks.replay import (
     same_without_values,
 )
 from maskwright.attacks.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.disclosure import Atom, Witness
@@ -50,6 +50,7 @@ class Combined(Attack):
     """
 
     name: ClassVar[str] = "combined"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "facts"})
 
     draws: int = Field(default=10_000, ge=10, le=10_000_000)
