@@ -42,7 +42,7 @@ def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Ad
     """Every attack that applies and that this adversary knows enough for, the worst belief first."""
     chosen = [_built(a) for a in attacks]
     able = [a for a in chosen if adversary.knows_method or a.name not in BY_METHOD]
-    found = [a.run(target, adversary) for a in able if a.applies(target)]
+    found = [a.run(target, adversary) for a in able if a.suits(adversary) and a.applies(target)]
     return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
 
 

@@ -84,6 +84,10 @@ class Attack(Registered):
         """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""
         return True
 
+    def suits(self, adversary: Adversary) -> bool:
+        """Has this adversary the knowledge that the attack uses?"""
+        return True
+
     @abstractmethod
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """Attack one release."""
