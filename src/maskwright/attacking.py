@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
-from maskwright.core.persist import load_grouping
+from maskwright.core.grouping import Grouping
+from maskwright.core.persist import load_grouping, part_folder
 from maskwright.core.policy import Policy
+from maskwright.core.projection import concerning, context_for
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
 from maskwright.errors import InputError, UsageError
-from maskwright.resolve import method_of, models_of
+from maskwright.resolve import flagged_of, method_of, models_of
 from maskwright.store import PRIVATE
-from maskwright.verify import REFERENCE, read_json, reference_from
+from maskwright.verify import REFERENCE, read_json, reference_from, sets_from
 
 # What each of them knows is explained in docs/threat-model.md.
 ADVERSARIES: dict[str, Adversary] = {
@@ -34,11 +37,23 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
     return preset if facts is None else Adversary(preset.name, preset.knows_method, facts)
 
 
-def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
-    """Every attack that applies, the worst belief first."""
-    chosen = [_built(a) for a in attacks]
-    found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+def attack_target(
+    target: Target | Sequence[Target], attacks: Sequence[Attack | str], adversary: Adversary
+) -> list[Beliefs]:
+    """Every attack that applies to a release, or to several about the same people; the worst belief first."""
+    releases = [target] if isinstance(target, Target) else target
+    tables = [table for release in releases for table in release.tables]
+    found = [b for a in attacks if (b := _built(a).over(tables, adversary)) is not None]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+
+
+def targets_of(releases: Sequence[Release | str | Path]) -> list[Target]:
+    """Several releases about the same people; their tables are named by release."""
+    result = []
+    for i, release in enumerate(releases):
+        named = [replace(t, name=f"release {i + 1}: {t.name}", beside=()) for t in target_of(release).tables]
+        result.append(replace(named[0], beside=tuple(named[1:])))
+    return result
 
 
 def _built(attack: Attack | str) -> Attack:
@@ -56,24 +71,39 @@ def target_of(release: Release | str | Path) -> Target:
             raise UsageError("this release does not say how it was made; give its folder instead")
         return release.target
     private = Path(release) / PRIVATE
-    if not (private / "state.json").is_file():
+    if not any(private.glob("**/state.json")):
         raise InputError(
             f"{str(release)!r} has no private/state.json: only a release that was made with --keep-private all "
             "can be attacked later"
         )
     policy = Policy.load(private / "policy.yaml")
-    _, context = reference_from(read_json(private / REFERENCE))
+    stored = read_json(private / REFERENCE)
+    _, context = reference_from(stored)
+    sets = sets_from(stored)
+    models, method = models_of(policy, sets), method_of(policy)
+    context = replace(context, flagged=flagged_of(policy, sets))
+    names = stored.get("parts", ["data"])
+    targets = []
+    for name in names:
+        grouping = _grouping(part_folder(private, name, len(names)))
+        attributes, mine = grouping.summary.attributes, tuple(grouping.summary.sensitive)
+        levels = {
+            h.attribute: sorted({h.level_of(level) for level in allowed})
+            for h in attributes
+            if (allowed := policy.columns[h.attribute].levels) is not None
+        }
+        targets.append(
+            Target(
+                grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine), None,
+                policy.recoding.exact, weights={h.attribute: policy.columns[h.attribute].weight for h in attributes},
+                levels=levels, name=name,
+            )
+        )  # fmt: skip
+    return replace(targets[0], beside=tuple(targets[1:]))
+
+
+def _grouping(folder: Path) -> Grouping:
     try:
-        grouping = load_grouping(private)
+        return load_grouping(folder)
     except (OSError, ValueError, KeyError):
-        raise InputError(f"{str(private)!r} does not hold what was written there") from None
-    attributes = grouping.summary.attributes
-    levels = {
-        h.attribute: sorted({h.level_of(name) for name in allowed})
-        for h in attributes
-        if (allowed := policy.columns[h.attribute].levels) is not None
-    }
-    return Target(
-        grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact,
-        weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
-    )  # fmt: skip
+        raise InputError(f"{str(folder)!r} does not hold what was written there") from None

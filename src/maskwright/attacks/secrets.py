@@ -84,6 +84,8 @@ def _secrets(target: Target, attribute: str) -> Secrets:
     classes = target.grouping.published_classes
     counts = known(classes.sensitive[attribute])
     named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
+    if named is None:  # of the bits of a multi-valued attribute only presence is a secret
+        named = target.context.flagged.get(attribute)
     sets = tuple((v,) for v in counts.values) if named is None else named
     whole, people = reference_of(target, attribute)
     table = ValueCounts.collect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from maskwright.core.beliefs import Beliefs
@@ -37,6 +37,8 @@ class Target:
         exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
         weights: of the quasi-identifiers, as the method had them, and
         levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
+        name: of the table, and
+        beside: the other tables of the same release, which are about the same people.
     """
 
     grouping: Grouping
@@ -47,6 +49,13 @@ class Target:
     exact: bool = False
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
+    name: str = "data"
+    beside: tuple[Target, ...] = ()
+
+    @property
+    def tables(self) -> tuple[Target, ...]:
+        """Every table of the release."""
+        return self, *self.beside
 
 
 class Attack(Registered):
@@ -58,4 +67,17 @@ class Attack(Registered):
 
     @abstractmethod
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
-        """Attack one release."""
+        """Attack one table."""
+
+    def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
+        """Attack all tables of a release, or of several: by default each by itself, and the worst belief counts.
+
+        None: there is nothing for this attack to do.
+        """
+        found = [(t, self.run(t, adversary)) for t in targets if self.applies(t)]
+        if len(found) <= 1:
+            return found[0][1] if found else None
+        table, worst = max(found, key=lambda item: item[1].worst.upper)
+        named = replace(worst.worst, whom=f"{worst.worst.whom} in {table.name}")
+        by_table = {t.name: {"worst": b.worst, "kind": b.kind} for t, b in found}
+        return replace(worst, worst=named, measures={**worst.measures, "tables": by_table})

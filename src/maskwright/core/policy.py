@@ -61,6 +61,9 @@ class Column(Settings):
     sensitive_sets: tuple[tuple[str, ...], ...] | None = Field(
         None, description="values that must not be inferred, as sets; default: each value on its own"
     )
+    multivalued: str | bool = Field(
+        False, description="each cell is a set of values: the separator of a text, or true for a column of lists"
+    )
     near_unique: Literal["refuse", "allow"] = Field(
         "refuse", description="an insensitive column whose values single people out is refused unless allowed"
     )
@@ -70,15 +73,24 @@ class Column(Settings):
     def _bare_role(cls, value: Any) -> Any:
         return {"role": value} if isinstance(value, str) else value
 
+    @field_validator("multivalued", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _fits_the_role(self) -> Column:
+        single = set() if self.multivalued else {"hierarchy", "order", "sensitive_sets"}
         allowed = {
             "quasi-identifier": {"hierarchy", "weight", "levels", "order"},
-            "sensitive": {"hierarchy", "order", "sensitive_sets"},
+            "sensitive": {"multivalued"} | single,
             "insensitive": {"near_unique"},
         }.get(self.role, set())
         for key in sorted(self.model_fields_set - {"role"} - allowed):
-            raise ValueError(f"{key!r} means nothing for a column with role {self.role}; remove it")
+            what = "that is multivalued" if self.multivalued and key != "multivalued" else f"with role {self.role}"
+            raise ValueError(f"{key!r} means nothing for a column {what}; remove it")
+        if self.multivalued == "":
+            raise ValueError('multivalued: the separator is empty; write multivalued: ";", or true for lists')
         return self
 
 

@@ -31,6 +31,7 @@ class Verdict:
         bound: what was asked, as text ("at least 5").
         quantity: what `values` are, in words ("people in the class").
         use: "search" or "gate", as the policy says.
+        part: the table concerned, where a release has several parts.
     """
 
     model: str
@@ -44,6 +45,7 @@ class Verdict:
     bound: str
     quantity: str
     use: str = "search"
+    part: str | None = None
 
     @property
     def failing(self) -> NDArray[np.int64]:
@@ -52,6 +54,7 @@ class Verdict:
     def sentence(self) -> str:
         """One line for people."""
         about = f" of {self.attribute}" if self.attribute else ""
+        about += f" in {self.part}" if self.part else ""
         if self.worst is None:
             return f"{self.model}{about}: nothing to measure"
         sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
@@ -63,6 +66,7 @@ class Verdict:
             "model": self.model,
             "parameters": self.parameters,
             "attribute": self.attribute,
+            **({"part": self.part} if self.part else {}),
             "ok": self.ok,
             "worst": None if self.worst is None else plain(self.worst),
             "asked": self.bound,

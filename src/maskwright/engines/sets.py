@@ -65,7 +65,8 @@ def unfold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
 def fold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
     """A published table with its bits put together again; a set is placed where its first bit is."""
     owner = {bit: s for s in sets for bit in s.bits}
-    columns, items, done, parameters = list[ColumnInfo](), list[exp.Expression](), set[str](), {}
+    columns, items, done = list[ColumnInfo](), list[exp.Expression](), set[str]()
+    parameters: dict[str, str | None] = {}
     for info in t.columns:
         column = owner.get(info.name)
         if column is None:
