@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from maskwright.core.association import NEAR, Association, Subset, Tables
 from maskwright.core.plans import TIE, Good, Remembered, greedy, merges, ordered, singletons
 
-MOST = 12  # attributes; the number of plans is 4 million then
+MOST = 12  # attributes of which all plans are considered for a frontier: 4 million
+VISITS = 500_000  # partial plans that a search for the best looks at; a dozen attributes need a few thousand
 Floats = NDArray[np.float64]
 
 
@@ -31,24 +32,29 @@ class Best:
         visited: partial plans that were looked at.
         asked: tables for which the requirements were tested.
         failing: attributes that do not satisfy the requirements even alone.
+        proven: the search ended before its limit, so no plan is better.
     """
 
     tables: Tables | None
     visited: int = 0
     asked: int = 0
     failing: tuple[int, ...] = ()
+    proven: bool = True
 
 
-def best_plan(association: Association, beta: Fraction, good: Good) -> Best:
-    """Search all plans with Γβ ≤ beta whose tables are good; what contains a bad table is taken to be bad."""
+def best_plan(association: Association, beta: Fraction, good: Good, limit: int = VISITS) -> Best:
+    """Search all plans with Γβ ≤ beta whose tables are good; what contains a bad table is taken to be bad.
+
+    After `limit` partial plans the search stops, and the plan is not `proven` to be the best.
+    """
     test = good if isinstance(good, Remembered) else Remembered(good)
     start = greedy(association, beta, test)
     if start.tables is None:
         return Best(None, asked=len(test.known), failing=start.failing)
-    search = _Search(association, beta, test)
+    search = _Search(association, beta, test, limit)
     search.found = (association.alpha(start.tables), association.beta(start.tables), start.tables)
     search.descend([], 0.0, 0.0, 0)
-    return Best(search.found[2], search.visited, len(test.known))
+    return Best(search.found[2], search.visited, len(test.known), proven=search.visited < limit)
 
 
 @dataclass
@@ -58,6 +64,7 @@ class _Search:
     association: Association
     beta: Fraction
     good: Good
+    limit: int
     visited: int = 0
     found: tuple[float, float, Tables] = field(default_factory=lambda: (2.0, 2.0, ()))
 
@@ -72,6 +79,8 @@ class _Search:
         self.exposed: dict[Subset, float] = {}
 
     def descend(self, tables: list[Subset], cut: float, exposed: float, depth: int) -> None:
+        if self.visited >= self.limit:
+            return
         self.visited += 1
         if depth == len(self.order):
             self._keep(ordered(tables))

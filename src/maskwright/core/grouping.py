@@ -111,6 +111,12 @@ class Grouping:
         return int(self.allocation.rows[self.allocation.groups < 0].sum())
 
     @property
+    def discernibility(self) -> int:
+        """Sum of squared class sizes, plus (suppressed rows) × (all rows)."""
+        rows = [int(r) for g, r in enumerate(self.classes.rows.tolist()) if g != self.starred]
+        return sum(r * r for r in rows) + self.suppressed_rows * self.summary.n_rows
+
+    @property
     def published_rows(self) -> int:
         return int(self.classes.rows.sum())
 

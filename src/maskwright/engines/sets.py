@@ -110,8 +110,9 @@ def _exploded(t: DuckTable, name: str, separator: str | None, parameter: str = "
         [sql.alias(t.row_number(), "r"), sql.alias(exp.Anonymous(this="unnest", expressions=[raw]), "u")],
         t.source(),
     )
-    value = sql.canonical(sql.column("u", "y"), inner, t.parameters)
-    return sql.select([sql.column("r", "y"), sql.alias(value, "v")], lines.subquery("y", copy=False))
+    value = sql.column("u", "y")
+    clean = sql.text_of(value, inner) if t.clean else sql.canonical(value, inner, t.parameters)
+    return sql.select([sql.column("r", "y"), sql.alias(clean, "v")], lines.subquery("y", copy=False))
 
 
 def _join_bits(t: DuckTable, column: SetColumn, i: int) -> exp.Join:
