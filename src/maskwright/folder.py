@@ -18,6 +18,7 @@ from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
 from maskwright.report import write_data_card, write_report
+from maskwright.report.plans import frontier_csv, frontier_of
 from maskwright.report.report import Examples
 from maskwright.tables import Layout
 from maskwright.verify import CLASSES, REFERENCE, sha256
@@ -78,6 +79,10 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
             write_json(folder / CLASSES, part.classes)
         if keep_private == "all":
             save_grouping(part.grouping, folder)
+    found = frontier_of(release)
+    if found is not None:
+        write_json(private / "plans.json", found)
+        (private / "plans.csv").write_text(frontier_csv(found), encoding="utf-8")
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,

@@ -82,7 +82,9 @@ class MadePart:
         policy, unit = self.resolved.policy, self.resolved.policy.unit or ""
         plan = replace(self.plan, columns=(*self.plan.columns, unit))
         with_unit = engine.recode(self.resolved.source, plan)
-        return engine.recount(with_unit, policy.quasi_identifiers, tuple(self.grouping.summary.sensitive), unit)
+        return engine.recount(
+            with_unit, policy.quasi_identifiers, tuple(self.grouping.summary.sensitive), unit
+        )
 
     def recorded_classes(self, engine: Engine) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""

@@ -92,7 +92,9 @@ def _refuse_bits(model: Model, sets: Sequence[SetColumn], where: str) -> None:
 def flagged_of(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The sensitive values of the attributes of which not every value is."""
     declared = {name: policy.columns[name].sensitive_sets for name in policy.sensitive}
-    return {name: s for name, s in declared.items() if s} | {bit: ((PRESENT,),) for s in sets for bit in s.bits}
+    return {name: s for name, s in declared.items() if s} | {
+        bit: ((PRESENT,),) for s in sets for bit in s.bits
+    }
 
 
 def method_of(policy: Policy) -> Method:
@@ -193,12 +195,18 @@ def _sets(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]
         made = SetColumn(name, values, separator)
         taken = next((b for b in made.bits if b in {c.name for c in table.columns}), None)
         if taken is not None:
-            raise InputError(f"there is a column {taken!r}, which is the name of a value of {name!r}; rename it")
+            raise InputError(
+                f"there is a column {taken!r}, which is the name of a value of {name!r}; rename it"
+            )
         result.append(made)
     if result and policy.unit:
-        raise PolicyError("multivalued columns cannot be combined with several rows per person; remove `unit`")
+        raise PolicyError(
+            "multivalued columns cannot be combined with several rows per person; remove `unit`"
+        )
     if result and policy.output.format == "csv" and any(s.separator is None for s in result):
-        raise PolicyError(f"column {result[0].name!r} holds lists, which CSV cannot; write output: {{format: parquet}}")
+        raise PolicyError(
+            f"column {result[0].name!r} holds lists, which CSV cannot; write output: {{format: parquet}}"
+        )
     return tuple(result)
 
 

@@ -118,10 +118,8 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
             (p.get("part"), build(MODELS, "model", p["model"], _parameters(p), "promised"))  # what is claimed
             for p in manifest["promised"]
         ]
-        names = list(dict.fromkeys(item.part for item in listed))
+        names = list(dict.fromkeys(item.part for item in (listed[0], *listed)))
         unit = bool(manifest.get("unit"))
-        if not names:
-            raise ValueError("no table")
     except (KeyError, TypeError, IndexError, ValueError):
         raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
     notes: list[str] = []

@@ -23,16 +23,22 @@ TABLE_1 = [["HT", "HT", "DB", "AS"], ["HT", "DB", "HT", "AS"], ["teacher", "lawy
 
 def associate(columns: Sequence[Sequence[str]], harmless: dict[int, list[str]] | None = None) -> Association:
     domains = [sorted(set(c)) for c in columns]
-    codes = np.array([[d.index(v) + 1 for v in c] for c, d in zip(columns, domains, strict=True)], dtype=np.int32)
+    codes = np.array(
+        [[d.index(v) + 1 for v in c] for c, d in zip(columns, domains, strict=True)], dtype=np.int32
+    )
     counts = Contingency.of_codes(
         [str(i) for i in range(len(columns))], [len(d) + 1 for d in domains], codes,
         np.ones(codes.shape[1], dtype=np.int64),
     )  # fmt: skip
-    coded = {i: [domains[i].index(v) + 1 for v in vs if v in domains[i]] for i, vs in (harmless or {}).items()}
+    coded = {
+        i: [domains[i].index(v) + 1 for v in vs if v in domains[i]] for i, vs in (harmless or {}).items()
+    }
     return Association.of(counts, coded)
 
 
-def tables_of(columns: int, rows: tuple[int, int] = (2, 8), values: str = "abc") -> st.SearchStrategy[list[list[str]]]:
+def tables_of(
+    columns: int, rows: tuple[int, int] = (2, 8), values: str = "abc"
+) -> st.SearchStrategy[list[list[str]]]:
     def table(n: int) -> st.SearchStrategy[list[list[str]]]:
         column = st.lists(st.sampled_from(values), min_size=n, max_size=n)
         return st.lists(column, min_size=columns, max_size=columns)
@@ -92,7 +98,9 @@ def test_the_boundary_is_decided_as_on_paper() -> None:
 
 
 @given(tables_of(3), st.fractions(0, 1, max_denominator=12))
-def test_thresholds_agree_with_the_floats_where_those_are_clear(columns: list[list[str]], bound: Fraction) -> None:
+def test_thresholds_agree_with_the_floats_where_those_are_clear(
+    columns: list[list[str]], bound: Fraction
+) -> None:
     found = associate(columns)
     for tables in all_plans(3):
         for value, decided in (
@@ -123,11 +131,11 @@ SUBSETS = [s for n in (1, 2, 3) for s in itertools.combinations(range(5), n)]
 
 @settings(max_examples=60, deadline=None)
 @given(tables_of(5), st.fractions(0, 1, max_denominator=9), st.lists(st.sampled_from(SUBSETS), max_size=3))
-def test_the_best_plan_is_the_best_of_all(columns: list[list[str]], beta: Fraction, bad: list[Subset]) -> None:
+def test_the_best_plan_is_the_best_of_all(
+    columns: list[list[str]], beta: Fraction, bad: list[Subset]
+) -> None:
     found, good = associate(columns), monotone(bad)
-    allowed = [
-        t for t in all_plans(5) if found.beta_at_most(t, beta) and all(monotone(bad)(s) for s in t)
-    ]
+    allowed = [t for t in all_plans(5) if found.beta_at_most(t, beta) and all(monotone(bad)(s) for s in t)]
     best = best_plan(found, beta, good)
     if not allowed:
         assert best.tables is None

@@ -18,14 +18,17 @@ Case = dict[str, Any]
 def association_of(case: Case) -> Association:
     columns = case["columns"]
     domains = [sorted(set(column)) for column in columns]
-    codes = np.array([[d.index(v) + 1 for v in c] for c, d in zip(columns, domains, strict=True)], dtype=np.int32)
+    codes = np.array(
+        [[d.index(v) + 1 for v in c] for c, d in zip(columns, domains, strict=True)], dtype=np.int32
+    )
     ones = np.ones(codes.shape[1], dtype=np.int64)
     counts = Contingency.of_codes(
         [str(i) for i in range(len(columns))], [len(d) + 1 for d in domains], codes, ones
     )
     given = case.get("nonsensitive") or [[]] * len(columns)
     harmless = {
-        i: [domains[i].index(v) + 1 for v in values or () if v in domains[i]] for i, values in enumerate(given)
+        i: [domains[i].index(v) + 1 for v in values or () if v in domains[i]]
+        for i, values in enumerate(given)
     }
     return Association.of(counts, harmless)
 
@@ -33,7 +36,9 @@ def association_of(case: Case) -> Association:
 def mi(case: Case) -> Case:
     found = association_of(case)
     n = found.size
-    matrix = [[found.information[min(i, j), max(i, j)] if i != j else None for j in range(n)] for i in range(n)]
+    matrix = [
+        [found.information[min(i, j), max(i, j)] if i != j else None for j in range(n)] for i in range(n)
+    ]
     return {"H": found.entropy, "I": matrix}
 
 

@@ -75,7 +75,7 @@ class Attack(Registered):
         None: there is nothing for this attack to do.
         """
         found = [(t, self.run(t, adversary)) for t in targets if self.applies(t)]
-        if len(found) <= 1:
+        if len(targets) == 1 or not found:
             return found[0][1] if found else None
         table, worst = max(found, key=lambda item: item[1].worst.upper)
         named = replace(worst.worst, whom=f"{worst.worst.whom} in {table.name}")

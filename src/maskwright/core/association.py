@@ -50,7 +50,9 @@ class Contingency:
         return int(self.single[0].sum()) if self.single else 0
 
     @staticmethod
-    def of_codes(names: Sequence[str], sizes: Sequence[int], codes: NDArray[np.int32], rows: Ints) -> Contingency:
+    def of_codes(
+        names: Sequence[str], sizes: Sequence[int], codes: NDArray[np.int32], rows: Ints
+    ) -> Contingency:
         """From rows of codes: `codes[i, r]`, below `sizes[i]`, stands for `rows[r]` rows of the table."""
         weights = rows.astype(np.float64)  # sums stay below 2**53, so they are exact
 
@@ -122,9 +124,7 @@ class Association:
         c, a, b = (v.astype(np.float64) for v in (table[at, to], x[at], y[to]))
         if len(at) == np.count_nonzero(x) * np.count_nonzero(y) and all(
             cell * n == left * right
-            for cell, left, right in zip(
-                table[at, to].tolist(), x[at].tolist(), y[to].tolist(), strict=True
-            )
+            for cell, left, right in zip(table[at, to].tolist(), x[at].tolist(), y[to].tolist(), strict=True)
         ):
             return 0.0
         return math.fsum((c / n * np.log2(c * n / (a * b))).tolist())

@@ -187,7 +187,9 @@ def _all_best(association: Association, allowed: Good) -> list[Tables]:
     usable = [bool(s) and allowed(s) for s in subsets]
     inside = [association.inside(s) for s in subsets]
     exposed = [association.exposed(s) for s in subsets]
-    fronts: list[_Front | None] = [_Front(np.zeros(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64))]
+    fronts: list[_Front | None] = [
+        _Front(np.zeros(1), np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    ]
     for mask in range(1, 1 << n):
         fronts.append(_front(mask, fronts, usable, inside, exposed))
     last = fronts[-1]
@@ -219,7 +221,9 @@ def _front(
         left = fronts[mask ^ table]
         if usable[table] and left is not None:
             size = len(left.inside)
-            parts.append((left.inside + inside[table], left.exposed + exposed[table], np.full(size, table), size))
+            parts.append(
+                (left.inside + inside[table], left.exposed + exposed[table], np.full(size, table), size)
+            )
         if not sub:
             break
         sub = (sub - 1) & others

@@ -35,7 +35,9 @@ def _regrouped(summary: Summary, joint: Joint, names: Sequence[str]) -> Joint:
     first = np.arange(len(number))
     for place in places:
         radix = len(list(summary.sensitive.values())[place].values) + 1
-        _, first, number = np.unique(number * radix + joint.values[place], return_index=True, return_inverse=True)
+        _, first, number = np.unique(
+            number * radix + joint.values[place], return_index=True, return_inverse=True
+        )
     if not places:
         _, first, number = np.unique(number, return_index=True, return_inverse=True)
     rows = np.zeros(len(first), dtype=np.int64)

@@ -49,7 +49,10 @@ def unfold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
             continue
         i, column = by_name[info.name]
         parameters[f"separator{i}"] = column.separator
-        content[f"values{i}"] = {"v": texts_of(column.values), "k": np.arange(len(column.values), dtype=np.int64)}
+        content[f"values{i}"] = {
+            "v": texts_of(column.values),
+            "k": np.arange(len(column.values), dtype=np.int64),
+        }
         joins.append(_join_bits(t, column, i))
         for k, bit in enumerate(column.bits):
             columns.append(ColumnInfo(bit, "boolean", BIT))
@@ -96,7 +99,9 @@ def _exploded(t: DuckTable, name: str, separator: str | None, parameter: str = "
             )
         inner = ColumnInfo(name, sql.kind_of(element[1]), element[1])
         if inner.kind == "other":
-            raise InputError(f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed")
+            raise InputError(
+                f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed"
+            )
     else:
         if info.kind != "text":
             raise InputError(

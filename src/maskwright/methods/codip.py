@@ -80,18 +80,24 @@ class Codip(Method):
 
         chosen = self.base or Named(name="optimal-lattice")
         if chosen.name == self.name:
-            raise PolicyError("method.base: codip cannot be its own base; name a method that groups one table")
+            raise PolicyError(
+                "method.base: codip cannot be its own base; name a method that groups one table"
+            )
         parameters = dict(chosen.parameters)
-        if self.discernibility is not None and chosen.name in METHODS:
-            if "objective" in METHODS[chosen.name].model_fields:
-                parameters.setdefault("objective", "discernibility")  # or the cap would refuse what can be had
+        capped = self.discernibility is not None and chosen.name in METHODS
+        if capped and "objective" in METHODS[chosen.name].model_fields:
+            parameters.setdefault("objective", "discernibility")  # or the cap would refuse what can be had
         return build(METHODS, "method", chosen.name, parameters, "method.base")
 
     def pieces(self, task: Task) -> list[Piece]:
         if len(task.summary.sensitive) < 2:
-            raise PolicyError("method codip needs at least two sensitive attributes; one table is all there can be")
+            raise PolicyError(
+                "method codip needs at least two sensitive attributes; one table is all there can be"
+            )
         if task.summary.joint is None:
-            raise PolicyError("method codip does not support several rows per person; remove `unit` from the policy")
+            raise PolicyError(
+                "method codip does not support several rows per person; remove `unit` from the policy"
+            )
         projections = Projections(task, self.for_one_table(), self.discernibility)
         chooser = Chooser(self, projections, association_of(task))
         tables = chooser.tables()
@@ -199,7 +205,9 @@ class Chooser:
 
     def _refused(self, subset: tuple[int, ...]) -> PolicyNotMet:
         reason = self.projections.refused.get(subset, "a part of it cannot be made")
-        return PolicyNotMet(f"codip: the table of {self.projections.in_words(subset)} cannot be made: {reason}")
+        return PolicyNotMet(
+            f"codip: the table of {self.projections.in_words(subset)} cannot be made: {reason}"
+        )
 
     def _too_much_lost(self, tables: Tables, what: str) -> PolicyNotMet:
         value = self.association.alpha(tables)
@@ -219,7 +227,9 @@ class Chooser:
             if name not in names:
                 raise PolicyError(f"method.plan: {name!r} is not sensitive; {nearest(name, [*names, *bits])}")
             if listed.count(name) > 1:
-                raise PolicyError(f"method.plan: {name!r} is in two tables; publishing it twice could reveal it")
+                raise PolicyError(
+                    f"method.plan: {name!r} is in two tables; publishing it twice could reveal it"
+                )
         if left := [name for name in names if name not in listed]:
             raise PolicyError(f"method.plan: {left[0]!r} is in no table; add it, or drop the column")
         if not all(tables):
@@ -236,8 +246,11 @@ def _up(value: float) -> str:
 
 
 def frontier_of(task: Task, association: Association, cap: int | None) -> dict[str, Any]:
-    """The frontier of plans as data; with the closeness of full-domain tables where that is quickly measured."""
-    closeness = node_closeness(task, cap)
+    """The frontier of plans as data; with the closeness of full-domain tables where that is quickly measured.
+
+    Without a cap on discernibility everything in one class is perfectly close, and there is nothing to compare.
+    """
+    closeness = None if cap is None else node_closeness(task, cap)
     found: list[Frontier] = [frontier(association, closeness.of if closeness else None)]
     if closeness and found[0].exact:
         found += [frontier(association, closeness.of, limit) for limit in closeness.levels()]
