@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright.attacking import adversary_named, attack_target, target_of
+from maskwright.attacking import adversary_named, attack_target, target_of, targets_of
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Attack
+from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.policy import Policy
@@ -65,7 +65,7 @@ def anonymize(
 
 
 def attack(
-    release: Release | str | Path,
+    release: Release | str | Path | Sequence[Release | str | Path],
     attack: Attack | str | None = None,
     *,
     adversary: str | Adversary = "knows-method",
@@ -74,13 +74,17 @@ def attack(
     """Attack a release, in memory or in its folder: with one attack, or with every one that applies.
 
     Args:
-        release: a `Release`, or the folder of one that kept its private/ part.
+        release: a `Release`, or the folder of one that kept its private/ part; or a list of releases about the same
+            people, whose tables are then put together (`intersection`).
         attack: a name or an attack with its settings; without it all of them, the worst belief first.
         adversary: a preset ("neighbour", "journalist", "knows-method", "insider") or an `Adversary`.
         facts: how many facts about others the adversary knows.
     """
     who = adversary if isinstance(adversary, Adversary) else adversary_named(adversary, facts)
-    target = target_of(release)
+    if isinstance(release, (Release, str, Path)):
+        target: Target | list[Target] = target_of(release)
+    else:
+        target = targets_of(release)
     if attack is None:
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)

@@ -18,7 +18,7 @@ from maskwright.core.settings import nearest
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import flagged_of, method_of, models_of
 from maskwright.store import PRIVATE
-from maskwright.verify import REFERENCE, read_json, reference_from, sets_from
+from maskwright.verify import REFERENCE, read_json, reference_from
 
 # What each of them knows is explained in docs/threat-model.md.
 ADVERSARIES: dict[str, Adversary] = {
@@ -79,9 +79,8 @@ def target_of(release: Release | str | Path) -> Target:
     policy = Policy.load(private / "policy.yaml")
     stored = read_json(private / REFERENCE)
     _, context = reference_from(stored)
-    sets = sets_from(stored)
-    models, method = models_of(policy, sets), method_of(policy)
-    context = replace(context, flagged=flagged_of(policy, sets))
+    models, method = models_of(policy, context.sets), method_of(policy)
+    context = replace(context, flagged=flagged_of(policy, context.sets))
     names = stored.get("parts", ["data"])
     targets = []
     for name in names:
@@ -96,7 +95,7 @@ def target_of(release: Release | str | Path) -> Target:
             Target(
                 grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine), None,
                 policy.recoding.exact, weights={h.attribute: policy.columns[h.attribute].weight for h in attributes},
-                levels=levels, name=name,
+                levels=levels, name=name, joined=policy.recoding.blocks(mine, context.sets),
             )
         )  # fmt: skip
     return replace(targets[0], beside=tuple(targets[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -106,7 +106,7 @@ def _public_manifest(
             "columns": list(layout.columns),
             "classes_by": list(layout.classes_by),
             "sensitive": list(layout.sensitive),
-            "sets": [{"name": s.name, "values": s.values, "separator": s.separator} for s in layout.sets],
+            "sets": [replace(s, sizes=None).as_dict() for s in layout.sets],
         }
         for part in contents.parts
         for layout in part.layouts

@@ -207,14 +207,16 @@ class _Run:
 
     def target(self, made: _Made) -> Target:
         """What an attack looks at: the first table of the release, with the others beside it."""
-        targets = [
-            Target(
-                p.grouping, p.models, p.piece.method, p.piece.task.context, p.piece.task.census,
-                self.job.policy.recoding.exact, weights=p.piece.task.weights, levels=p.piece.task.levels,
-                name=p.name,
-            )
-            for p in made.parts
-        ]  # fmt: skip
+        recoding = self.job.policy.recoding
+        targets = []
+        for p in made.parts:
+            task, names = p.piece.task, tuple(p.grouping.summary.sensitive)
+            targets.append(
+                Target(
+                    p.grouping, p.models, p.piece.method, task.context, task.census, recoding.exact,
+                    weights=task.weights, levels=task.levels, joined=recoding.blocks(names, task.sets), name=p.name,
+                )
+            )  # fmt: skip
         return replace(targets[0], beside=tuple(targets[1:]))
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:
@@ -255,7 +257,7 @@ class _Run:
                     release,
                     [Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine)) for p in made.parts],
                     files, kind, self.examples(made, written),
-                    reference_to(resolved.spec.sensitive, context, resolved.hierarchies, resolved.sets),
+                    reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
                     {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
@@ -364,6 +366,7 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
         hierarchies=resolved.hierarchies,
         domains={s.name: s.values for s in resolved.spec.sensitive},
         flagged=flagged_of(resolved.policy, resolved.sets),
+        sets=tuple(s.counted(summary) for s in resolved.sets),
     )
 
 

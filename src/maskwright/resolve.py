@@ -136,6 +136,7 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
     _check_columns(policy, table)
     names = [c.name for c in table.columns]
     sets = _sets(policy, engine, table)
+    _check_together(policy)
     if sets:
         models, table = models_of(policy, sets), engine.unfold(table, sets)
     census = _census(policy, engine, models)
@@ -172,6 +173,19 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
     dropped = [name for name in names if name not in kept]
     _tell_dropped(policy, dropped, progress)
     return Resolved(policy, models, census, method, spec, table, sets, hierarchies, published, dropped)
+
+
+def _check_together(policy: Policy) -> None:
+    """`together` names sensitive columns, each once."""
+    named = [name for names in policy.recoding.together for name in names]
+    for name in named:
+        if name not in policy.sensitive:
+            raise PolicyError(
+                f"recoding: `together` names {name!r}, which is not a sensitive column; "
+                f"{nearest(name, policy.sensitive)}"
+            )
+        if named.count(name) > 1:
+            raise PolicyError(f"recoding: `together` names {name!r} twice; name each column once")
 
 
 MOST_BITS = 200  # values of one multi-valued column; each becomes an attribute of its own

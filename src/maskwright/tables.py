@@ -72,7 +72,7 @@ def plan_tables(
     group = group_column(columns)
     plan = make(
         grouping, columns, drop_missing, key, rng, exact=recoding.quasi_identifiers == "exact",
-        together=_together(recoding, piece), group_column=group,
+        together=recoding.blocks(sensitive, sets) or (), group_column=group,
     )  # fmt: skip
     if recoding.name == "permute":
         return plan, [Layout.of(piece.name, (group, *columns), (group,), sensitive, sets)]
@@ -82,17 +82,6 @@ def plan_tables(
         Layout.of(f"{prefix}quasi-identifiers", (group, *others), (group,), (), ()),
         Layout.of(f"{prefix}sensitive", (group, *inside), (group,), sensitive, sets),
     ]
-
-
-def _together(recoding: Recoding, piece: Piece) -> list[tuple[str, ...]]:
-    """What is shuffled jointly in this table: as the policy says, and always the values of one set."""
-    bits = {s.name: s.bits for s in piece.task.sets}
-    lists = [[b for name in names for b in bits.get(name, (name,))] for names in recoding.together]
-    if piece.name != "data":  # what is in another table cannot be shuffled with what is in this one
-        lists = [[name for name in names if name in piece.task.summary.sensitive] for names in lists]
-    named = {name for names in lists for name in names}
-    lists += [[b for b in parts if b not in named] for parts in bits.values()]
-    return [tuple(names) for names in lists if names]
 
 
 def make_tables(

@@ -110,7 +110,7 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
             _Listed(
                 str(t["file"]), t.get("part", "data"), t.get("format"), list(t["columns"]), list(t["classes_by"]),
                 list(t["sensitive"]), int(t["rows"]),
-                [SetColumn(s["name"], tuple(s["values"]), s["separator"]) for s in t.get("sets", ())],
+                [SetColumn.from_dict(s) for s in t.get("sets", ())],
             )
             for t in manifest["tables"]
         ]  # fmt: skip
@@ -326,16 +326,9 @@ def reference_from(stored: Mapping[str, Any]) -> tuple[list[SensitiveSpec], Cont
         reference = {s["name"]: np.array(s["counts"], dtype=np.int64) for s in stored["sensitive"]}
         hierarchies = {h["attribute"]: Hierarchy.from_dict(h) for h in stored["hierarchies"]}
         domains = {s.name: s.values for s in specs}
-        return specs, Context(reference, int(stored["people"]), hierarchies, domains=domains)
+        sets = tuple(map(SetColumn.from_dict, stored.get("sets", ())))
+        return specs, Context(reference, int(stored["people"]), hierarchies, domains=domains, sets=sets)
     except (KeyError, TypeError, ValueError, PolicyError):
-        raise InputError(f"private/{REFERENCE} is not what was written") from None
-
-
-def sets_from(stored: Mapping[str, Any]) -> tuple[SetColumn, ...]:
-    """The columns of sets that `reference_to` wrote."""
-    try:
-        return tuple(SetColumn(s["name"], tuple(s["values"]), s["separator"]) for s in stored.get("sets", ()))
-    except (KeyError, TypeError):
         raise InputError(f"private/{REFERENCE} is not what was written") from None
 
 
@@ -343,11 +336,10 @@ def reference_to(
     specs: Sequence[SensitiveSpec],
     context: Context,
     hierarchies: Mapping[str, Hierarchy],
-    sets: Sequence[SetColumn] = (),
 ) -> dict[str, Any]:
     """The reference distributions as JSON, so that a release can be verified later."""
     return {
-        "sets": [{"name": s.name, "values": list(s.values), "separator": s.separator} for s in sets],
+        "sets": [s.as_dict() for s in context.sets],
         "people": context.n_people,
         "sensitive": [
             {

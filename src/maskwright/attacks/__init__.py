@@ -13,6 +13,8 @@ ATTACKS: Registry[Attack] = Registry(
         "background-knowledge": "background_knowledge:BackgroundKnowledge",
         "minimality": "minimality:Minimality",
         "absence": "absence:Absence",
+        "background-join": "background_join:BackgroundJoin",
+        "intersection": "intersection:Intersection",
     },
 )
 

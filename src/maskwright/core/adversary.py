@@ -37,6 +37,7 @@ class Target:
         exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
         weights: of the quasi-identifiers, as the method had them, and
         levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
+        joined: the sensitive attributes that a row shows together, as lists; None: all of them.
         name: of the table, and
         beside: the other tables of the same release, which are about the same people.
     """
@@ -49,6 +50,7 @@ class Target:
     exact: bool = False
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
+    joined: Sequence[Sequence[str]] | None = None
     name: str = "data"
     beside: tuple[Target, ...] = ()
 

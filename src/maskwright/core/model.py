@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Classes, Ints
 from maskwright.core.distances import Tree
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.settings import Registered
 from maskwright.core.verdict import Verdict
@@ -35,6 +36,7 @@ class Context:
         trees: of sensitive attributes whose hierarchy is given as a tree and not as levels.
         flagged: the sets of values of an attribute that are sensitive, where the policy says so; by default each
             value is one. Of the bits of a multi-valued attribute, only presence is.
+        sets: the multi-valued columns of the whole table.
     """
 
     reference: Mapping[str, Ints] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Context:
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     trees: Mapping[str, Tree] = field(default_factory=dict)
     flagged: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    sets: tuple[SetColumn, ...] = ()
 
 
 class Model(Registered):

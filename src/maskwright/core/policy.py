@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 
 from maskwright.core.builders import HierarchySpec
 from maskwright.core.exact import Exact
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered, Settings, parse, shown
 from maskwright.core.yaml_text import dump_yaml, load_yaml
 from maskwright.errors import PolicyError
@@ -165,6 +166,22 @@ class Recoding(Settings):
                 "`together` and `quasi_identifiers` belong to bucketize and permute; remove them"
             )
         return self
+
+    def blocks(self, sensitive: Sequence[str], sets: Sequence[SetColumn] = ()) -> list[tuple[str, ...]] | None:
+        """The sensitive attributes whose values stay together in a row; None: all of them do.
+
+        A column of sets stands for its bits, which are never taken apart.
+        """
+        if self.name == "generalise":
+            return None
+        bits = {s.name: s.bits for s in sets}
+        lists = [[b for name in names for b in bits.get(name, (name,))] for names in self.together]
+        named = {name for names in lists for name in names}
+        lists += [[b for b in parts if b not in named] for parts in bits.values()]
+        named |= {b for parts in bits.values() for b in parts}
+        lists += [[name] for name in sensitive if name not in named]
+        here = (tuple(name for name in names if name in sensitive) for names in lists)
+        return [names for names in here if names]
 
     @property
     def exact(self) -> bool:
