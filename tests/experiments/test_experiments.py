@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import pytest
-
 from experiments.common import PAPERS, Experiment, leave, read_csv, shown
 from experiments.pages import records, write_pages
 from experiments.run import experiments
