@@ -53,7 +53,8 @@ class BackgroundJoin(Attack):
         by_known: dict[str, Any] = {}
         for names, known in self._sets(target):
             tried += 1
-            joins = (rows.join(known, secrets[name]) for name in names if name not in known)
+            match = rows.match(known)
+            joins = (rows.join(known, match, secrets[name]) for name in names if name not in known)
             found = [f for f in joins if f is not None]
             if not found:
                 continue
@@ -148,13 +149,17 @@ class _Rows:
         values = {name: joint.values[i][cells] for i, name in enumerate(grouping.summary.sensitive)}
         return _Rows(target, groups, values, rows)
 
-    def join(self, known: Sequence[str], secrets: Secrets) -> _Found | None:
-        """The worst case when these attributes are known and that one is in question."""
-        sensitive = self.target.grouping.summary.sensitive
+    def match(self, known: Sequence[str]) -> Ints:
+        """For each row the number of its class and known values: rows with the same cannot be told apart."""
         match = self.group
         for name in known:
-            radix = len(sensitive[name].values) + 1
+            radix = len(self.target.grouping.summary.sensitive[name].values) + 1
             match = np.unique(match * radix + self.values[name], return_inverse=True)[1]
+        return match
+
+    def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _Found | None:
+        """The worst case when these attributes are known and that one is in question."""
+        sensitive = self.target.grouping.summary.sensitive
         sizes = np.bincount(match, weights=self.rows).astype(np.int64)
         code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
         column = self.values[secrets.attribute]

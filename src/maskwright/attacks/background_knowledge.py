@@ -33,7 +33,10 @@ from maskwright.kernels.max_disclosure import max_disclosure, measure
 
 def _is_bit(target: Target, attribute: str) -> bool:
     """A bit of a multi-valued column: one fact about it settles it, so that facts about others have nothing to add."""
-    return target.grouping.summary.sensitive[attribute].values == BIT_VALUES and attribute in target.context.flagged
+    return (
+        target.grouping.summary.sensitive[attribute].values == BIT_VALUES
+        and attribute in target.context.flagged
+    )
 
 
 class BackgroundKnowledge(Attack):

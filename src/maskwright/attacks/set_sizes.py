@@ -69,13 +69,13 @@ def _sizes_by_class(target: Target, column: SetColumn) -> list[dict[str | None, 
     present = BIT_VALUES.index(PRESENT) + 1
     held = np.array([joint.values[names.index(b)][cells] == present for b in bits])
     sizes = held.sum(axis=0)
-    found: list[dict[str | None, Counter[int]]] = [
-        {None: Counter(), **{b: Counter() for b in bits}} for _ in range(grouping.classes.n)
-    ]
-    for i, (g, size, n) in enumerate(zip(groups.tolist(), sizes.tolist(), rows.tolist(), strict=True)):
-        found[g][None][size] += n
-        for b in np.flatnonzero(held[:, i]).tolist():
-            found[g][bits[b]][size] += n
+    width, n = len(bits) + 1, grouping.classes.n
+    key = groups * width + sizes
+    found: list[dict[str | None, Counter[int]]] = [{} for _ in range(n)]
+    for name, inside in ((None, np.ones(len(key), dtype=bool)), *zip(bits, held, strict=True)):
+        counts = np.bincount(key[inside], weights=rows[inside], minlength=n * width).astype(np.int64)
+        for g, line in enumerate(counts.reshape(n, width).tolist()):
+            found[g][name] = Counter({size: count for size, count in enumerate(line) if count})
     return found
 
 
