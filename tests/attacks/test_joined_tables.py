@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maskwright as mw
+from maskwright.attacking import target_of
 from maskwright.attacks.crowd import Crowd
 from maskwright.attacks.links import link
 from maskwright.attacks.same_attribute import beliefs
-from maskwright.attacking import target_of
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.worlds.joins import background_join
 from maskwright.errors import UsageError
