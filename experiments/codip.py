@@ -293,8 +293,8 @@ def figure_8(quick: bool) -> Outcome:
     differs = (
         f"{DATA} Closeness is that of the best of all full-domain recodings without suppression, for the plans that "
         "CODIP* passes through. With these hierarchies worker class, industry and occupation are the hardest to make "
-        "close; they are also strongly associated, so CODIP* takes them apart last, and splitting helps less than printed "
-        "(up to 40 %), and not most for the smallest cap."
+        "close; they are also strongly associated, so CODIP* takes them apart last, and splitting helps less "
+        "than printed (up to 40 %), and not most for the smallest cap."
     )
     return Outcome(
         rows, {"": chart}, found, "holds" if part != "does not hold" and relative else part, differs

@@ -10,11 +10,12 @@ from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
-from maskwright.core.persist import load_grouping, part_folder
+from maskwright.core.persist import load_census, load_grouping, part_folder
 from maskwright.core.policy import Policy
 from maskwright.core.projection import concerning, context_for
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
+from maskwright.core.summary import Summary
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import flagged_of, method_of, models_of
 from maskwright.store import PRIVATE
@@ -28,6 +29,9 @@ ADVERSARIES: dict[str, Adversary] = {
     "insider": Adversary("insider", knows_method=True, facts=3),
 }
 
+# Attacks that reason about the method: nothing for somebody who does not know it.
+BY_METHOD = frozenset({"minimality"})
+
 
 def adversary_named(name: str, facts: int | None = None) -> Adversary:
     """A preset, with another number of facts if wanted."""
@@ -40,10 +44,12 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
 def attack_target(
     target: Target | Sequence[Target], attacks: Sequence[Attack | str], adversary: Adversary
 ) -> list[Beliefs]:
-    """Every attack that applies to a release, or to several about the same people; the worst belief first."""
+    """Every attack that applies to a release (or to several about the same people) and that this adversary knows
+    enough for; the worst belief first."""
     releases = [target] if isinstance(target, Target) else target
     tables = [table for release in releases for table in release.tables]
-    found = [b for a in attacks if (b := _built(a).over(tables, adversary)) is not None]
+    able = [a for a in map(_built, attacks) if adversary.knows_method or a.name not in BY_METHOD]
+    found = [b for a in able if (b := a.over(tables, adversary)) is not None]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
 
@@ -62,6 +68,21 @@ def _built(attack: Attack | str) -> Attack:
     if attack not in ATTACKS:
         raise UsageError(f"there is no attack {attack!r}; {nearest(attack, ATTACKS)}")
     return ATTACKS[attack]()
+
+
+def knowledge(given: Sequence[str]) -> tuple[str, ...]:
+    """Statements as the command line has them; `@file` stands for the statements in a file."""
+    found = []
+    for text in given:
+        if not text.startswith("@"):
+            found.append(text)
+            continue
+        try:
+            found.append(Path(text[1:]).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "it is not a text file in UTF-8"
+            raise InputError(f"--knowing: {text[1:]!r} cannot be read: {reason}") from None
+    return tuple(found)
 
 
 def target_of(release: Release | str | Path) -> Target:
@@ -91,11 +112,12 @@ def target_of(release: Release | str | Path) -> Target:
             for h in attributes
             if (allowed := policy.columns[h.attribute].levels) is not None
         }
+        weights = {h.attribute: policy.columns[h.attribute].weight for h in attributes}
         targets.append(
             Target(
-                grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine), None,
-                policy.recoding.exact, weights={h.attribute: policy.columns[h.attribute].weight for h in attributes},
-                levels=levels, name=name, joined=policy.recoding.blocks(mine, context.sets),
+                grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine),
+                _census(private, grouping), policy.recoding.exact, weights=weights, levels=levels, name=name,
+                joined=policy.recoding.blocks(mine, context.sets),
             )
         )  # fmt: skip
     return replace(targets[0], beside=tuple(targets[1:]))
@@ -106,3 +128,10 @@ def _grouping(folder: Path) -> Grouping:
         return load_grouping(folder)
     except (OSError, ValueError, KeyError):
         raise InputError(f"{str(folder)!r} does not hold what was written there") from None
+
+
+def _census(private: Path, grouping: Grouping) -> Summary | None:
+    try:
+        return load_census(private, grouping.summary.attributes)
+    except (OSError, ValueError, KeyError):
+        raise InputError(f"{str(private)!r} does not hold what was written there") from None

@@ -13,7 +13,7 @@ import numpy as np
 
 from maskwright import store
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.persist import part_folder, save_grouping
+from maskwright.core.persist import part_folder, save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
@@ -59,6 +59,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     promised = [
         {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
         | ({"part": v.part} if v.part else {})
+        | ({"status": v.status} if v.status else {})
         for v in release.verdicts
     ]
     dictionary = data_dictionary(release.policy, contents.parts)
@@ -83,6 +84,8 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     if found is not None:
         write_json(private / "plans.json", found)
         (private / "plans.csv").write_text(frontier_csv(found), encoding="utf-8")
+    if keep_private == "all" and release.target is not None and release.target.census is not None:
+        save_census(release.target.census, private)
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,

@@ -23,6 +23,7 @@ import numpy as np
 from maskwright import store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
+from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
@@ -37,7 +38,9 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, PolicyNotMet
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
+from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
+from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
 from maskwright.resolve import Resolved, flagged_of, reading, resolve
 from maskwright.tables import Layout
@@ -181,7 +184,11 @@ class _Run:
         prepared = self.prepare()
         resolved = prepared.resolved
         with self.step("searching"):
-            pieces = resolved.method.pieces(prepared.task)
+            try:
+                pieces = resolved.method.pieces(prepared.task)
+            except PolicyNotMet as problem:
+                asked = in_words(resolved.models, resolved.method.for_one_table())
+                raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         for piece in pieces:
             models = models_for(piece, resolved)
             _gate(classes_of(piece, models), models, piece.task.context)
@@ -223,6 +230,10 @@ class _Run:
         with self.step("attacking"):
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
+            verdicts = judged(verdicts, target)
+            for verdict in verdicts:
+                if not verdict.ok:
+                    raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
         recoding, weights = self.job.policy.recoding, made.resolved.weights
         metrics = worst_of(
             [measured(exact_view(p.grouping) if recoding.exact else p.grouping, weights) for p in made.parts]
@@ -350,10 +361,13 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
             continue
         near = model.nearest(classes, context)
         remedy = f"; this release would satisfy {near}" if near else ""
-        if model.use == "gate":
+        if isinstance(model, BeliefAtMost):
+            remedy += f"; {INSTEAD}"
+        elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
-                "that, the choice of other methods then says something about the values"
+                "that, the choice of other methods then says something about the values. Or require what is meant, a "
+                "belief: {model: belief, max: 1/4} with that method chooses the parameter and guarantees it"
             )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from maskwright.calibrate import calibrated, in_words
 from maskwright.core.builders import Suppress
 from maskwright.core.events import Progress
 from maskwright.core.hierarchy import Hierarchy
@@ -34,7 +35,10 @@ def sensitive_attributes(policy: Policy, sets: Sequence[SetColumn]) -> dict[str,
 
 
 def models_of(policy: Policy, sets: Sequence[SetColumn] = ()) -> list[Model]:
-    """The requirements as models; one that concerns a sensitive attribute but names none is asked of each."""
+    """The requirements as models; one that concerns a sensitive attribute but names none is asked of each.
+
+    A requirement on belief brings the diversity with it that the method needs for a proven bound, where there is one.
+    """
     result: list[Model] = []
     for i, requirement in enumerate(policy.require):
         where = f"require[{i}]"
@@ -48,7 +52,7 @@ def models_of(policy: Policy, sets: Sequence[SetColumn] = ()) -> list[Model]:
                 f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
             )
         result.extend(_per_attribute(model, policy, sets, where))
-    return result
+    return calibrated(result, method_of(policy).for_one_table())
 
 
 def _per_attribute(model: Model, policy: Policy, sets: Sequence[SetColumn], where: str) -> list[Model]:
@@ -133,6 +137,8 @@ class Resolved:
 def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
     """Check the table against the policy and build what the policy describes."""
     models, method = models_of(policy), method_of(policy)
+    for line in in_words(models, method.for_one_table()):
+        progress.note(line)
     _check_columns(policy, table)
     names = [c.name for c in table.columns]
     sets = _sets(policy, engine, table)

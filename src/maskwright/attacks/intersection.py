@@ -21,7 +21,7 @@ from maskwright.attacks.links import link
 from maskwright.attacks.same_attribute import Shares, beliefs
 from maskwright.attacks.secrets import NOTHING, Secrets, in_words, secrets_of
 from maskwright.attacks.set_sizes import worst_of_sets
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.errors import UsageError
 
@@ -37,6 +37,7 @@ class Intersection(Attack):
     """
 
     name: ClassVar[str] = "intersection"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"releases"})
 
     set_sizes: Mapping[str, tuple[int, int]] = Field(default_factory=dict)
 

@@ -11,10 +11,11 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from maskwright.core.classes import Ints
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, recoding, sets, sql
+from maskwright.engines import frames, frequency, grouped, ordered, recoding, sets, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path
@@ -104,6 +105,11 @@ class DuckDBEngine:
         ones = exp.Count(this=sql.case((alone, sql.integer(1)), otherwise=exp.null()))
         [(distinct, unique)] = self._db.rows(sql.select([sql.count(), ones], groups), t.parameters)
         return int(distinct), int(unique)
+
+    def in_order(
+        self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
+    ) -> list[Ints]:
+        return ordered.in_order(self._db, _duck(table), columns, domains, limit)
 
     def _canonical_groups(self, t: DuckTable, columns: Sequence[str], unit: str | None = None) -> exp.Select:
         """Rows `n` (and with a unit people `p`) per combination of canonical values g0, g1 …

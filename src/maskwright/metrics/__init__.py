@@ -3,6 +3,7 @@
 from maskwright.core.metric import Metric
 from maskwright.metrics.association import association_loss, information_exposure
 from maskwright.metrics.classes import average_class_size, discernibility, suppression
+from maskwright.metrics.distortion import sensitive_distortion
 from maskwright.metrics.loss import arx_loss, granularity, information_loss, precision
 
 METRICS: dict[str, Metric] = {
@@ -24,5 +25,8 @@ METRICS: dict[str, Metric] = {
             better="low",
         ),
         Metric("suppression", suppression, "share of rows without quasi-identifiers", better="low"),
+        Metric(
+            "sensitive-distortion", sensitive_distortion, "0 = every value is true, 1 = none is", better="low"
+        ),
     )
 }
