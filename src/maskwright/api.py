@@ -20,7 +20,7 @@ from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, minimal_choices, run
+from maskwright.publish import Job, minimal_choices, prepared, run
 from maskwright.resolve import reading as reading_of
 
 if TYPE_CHECKING:
@@ -163,6 +163,30 @@ def minimal_nodes(
     are those of the policy's method.
     """
     return minimal_choices(Job(source, Policy.load(policy), memory=memory), on_event)
+
+
+def plan_frontier(
+    source: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    memory: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> dict[str, Any]:
+    """The plans for several sensitive attributes that no other plan beats: association loss against exposure.
+
+    The policy may have any method; the cap on discernibility of a codip policy bounds the closeness that is compared.
+    `maskwright.report.plans.frontier_chart` draws the result, `frontier_csv` writes it as a table.
+    """
+    from maskwright.methods.codip import association_of, frontier_of
+
+    job = Job(source, Policy.load(policy), memory=memory)
+    with prepared(job, on_event) as ready:
+        cap = getattr(ready.resolved.method, "discernibility", None)
+        if len(ready.task.summary.sensitive) < 2 or ready.task.summary.joint is None:
+            raise UsageError(
+                "a plan is about at least two sensitive attributes, and about one row per person"
+            )
+        return frontier_of(ready.task, association_of(ready.task), cap)
 
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, in_words, secrets_of, word
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, in_words, secrets_of, threshold_of, word
 from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
@@ -50,7 +50,7 @@ class BackgroundJoin(Attack):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         rows = _Rows.of(target)
         secrets = {s.attribute: s for s in secrets_of(target)}
-        worst, certain, tried = NOTHING, 0, 0
+        worst, certain, vulnerable, tried = NOTHING, 0, 0, 0
         by_known: dict[str, Any] = {}
         for names, known in self._sets(target):
             tried += 1
@@ -63,12 +63,14 @@ class BackgroundJoin(Attack):
             revealed = max(f.certain for f in found)
             by_known[", ".join(known)] = {"belief": strongest.share, "certain_people": revealed}
             certain = max(certain, revealed)
+            vulnerable = max(vulnerable, *(f.vulnerable for f in found))
             if strongest.share > worst.after:
                 worst = strongest.belief(target, known)
         return Beliefs(
             self.name, adversary.name, "exact", worst,
             {
-                "sets_tried": tried, "certain_people": certain, "known": by_known,
+                "sets_tried": tried, "certain_people": certain, "vulnerable_people": vulnerable,
+                "vulnerable_share": Fraction(vulnerable, max(1, int(rows.rows.sum()))), "known": by_known,
                 **beside(target, list(secrets.values())),
             },
         )  # fmt: skip
@@ -120,6 +122,7 @@ class _Found:
     values: tuple[str | None, ...]
     matching: int
     certain: int  # people of whom everything that matches has the same secret
+    vulnerable: int  # people for whom a belief is above the bound of the policy
 
     def belief(self, target: Target, known: Sequence[str]) -> Belief:
         facts = ", ".join(f"{n} {word(v)}" for n, v in zip(known, self.values, strict=True))
@@ -165,14 +168,16 @@ class _Rows:
         code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
         column = self.values[secrets.attribute]
         best: tuple[Fraction, int, int] | None = None
-        certain = np.zeros(len(sizes), dtype=bool)
+        certain, above = np.zeros((2, len(sizes)), dtype=bool)
+        bound = threshold_of(self.target.models, secrets.attribute)
         for s, members in enumerate(secrets.sets):
             inside = np.isin(column, [code[v] for v in members if v in code])
             held = np.bincount(match[inside], weights=self.rows[inside], minlength=len(sizes)).astype(
                 np.int64
             )
-            certain |= held == sizes
             shares = Ratios(held, sizes)
+            certain |= held == sizes
+            above |= ~shares.at_most(bound)
             top = shares.argmax() or 0
             share = shares[top]
             if share and (best is None or share > best[0]):
@@ -182,5 +187,5 @@ class _Rows:
         share, number, top = best
         row = int(np.flatnonzero(match == top)[0])
         texts = tuple((None, *sensitive[name].values)[self.values[name][row]] for name in known)
-        revealed = int(sizes[certain].sum())
-        return _Found(share, secrets, number, int(self.group[row]), texts, int(sizes[top]), revealed)
+        people = int(sizes[certain].sum()), int(sizes[above].sum())
+        return _Found(share, secrets, number, int(self.group[row]), texts, int(sizes[top]), *people)

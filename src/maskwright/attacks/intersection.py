@@ -19,7 +19,15 @@ from maskwright.attacks.crowd import Cells, Crowd
 from maskwright.attacks.homogeneity import worst_share
 from maskwright.attacks.links import link
 from maskwright.attacks.same_attribute import Shares, beliefs
-from maskwright.attacks.secrets import NOTHING, Secrets, in_words, secrets_of
+from maskwright.attacks.secrets import (
+    NOTHING,
+    Secrets,
+    beside,
+    dropped_people,
+    in_words,
+    secrets_of,
+    threshold_of,
+)
 from maskwright.attacks.set_sizes import worst_of_sets
 from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
@@ -59,12 +67,19 @@ class Intersection(Attack):
             for name in target.grouping.published_classes.sensitive:
                 where.setdefault(name, []).append(i)
         found: dict[str, tuple[Belief, Kind]] = {}
+        vulnerable: dict[str, Fraction] = {}
+        every: list[Secrets] = []
         for name, tables in where.items():
             secrets = next(s for s in secrets_of(targets[tables[0]]) if s.attribute == name)
+            every.append(secrets)
+            bound = threshold_of(targets[tables[0]].models, name, len(where) == 1)
             if len(tables) == 1:
                 found[name] = _alone(targets[tables[0]], secrets), "exact"
+                vulnerable[name] = Fraction(_above(secrets, bound))
             else:
-                found[name] = _together([targets[t] for t in tables], crowd.cells(tables), secrets)
+                cells = crowd.cells(tables)
+                belief, how, vulnerable[name] = _together([targets[t] for t in tables], cells, secrets, bound)
+                found[name] = belief, how
         found |= self._sets(targets, crowd, where)
         worst = max((b for b, _ in found.values()), key=lambda b: (b.after, -b.before), default=NOTHING)
         kinds = {kind for _, kind in found.values()}
@@ -72,7 +87,13 @@ class Intersection(Attack):
         return Beliefs(
             self.name, adversary.name, kind, worst,
             {
-                "attributes": {name: {"worst": b, "kind": kind} for name, (b, kind) in found.items()},
+                **beside(targets[0], every),
+                "dropped_people": max(dropped_people(t.grouping) for t in targets),
+                "vulnerable_share": max(vulnerable.values(), default=Fraction(0)) / max(1, int(crowd.sizes.sum())),
+                "attributes": {
+                    name: {"worst": b, "kind": kind, "vulnerable_people": int(vulnerable.get(name, 0))}
+                    for name, (b, kind) in found.items()
+                },
                 "in_several_tables": [name for name, tables in where.items() if len(tables) > 1],
                 "links": _links(targets, crowd),
             },
@@ -118,8 +139,16 @@ def _alone(target: Target, secrets: Secrets) -> Belief:
     return Belief(belief.before, belief.after, f"{belief.whom} in {target.name}", why)
 
 
-def _together(targets: Sequence[Target], cells: Cells, secrets: Secrets) -> tuple[Belief, Kind]:
-    """An attribute that several tables have, with different groups."""
+def _above(secrets: Secrets, bound: Fraction) -> int:
+    """People in a class where some secret has a larger share than the policy allows."""
+    above = np.unique(secrets.counts.owner[~secrets.shares().at_most(bound)])
+    return int(secrets.sizes[above].sum())
+
+
+def _together(
+    targets: Sequence[Target], cells: Cells, secrets: Secrets, bound: Fraction
+) -> tuple[Belief, Kind, Fraction]:
+    """An attribute that several tables have, with different groups: the worst belief, and how many are vulnerable."""
     counts = [t.grouping.published_classes.sensitive[secrets.attribute] for t in targets]
     if any(c.values != counts[0].values for c in counts):
         raise UsageError(
@@ -128,12 +157,14 @@ def _together(targets: Sequence[Target], cells: Cells, secrets: Secrets) -> tupl
     shares = beliefs(cells, counts)
     code = {value: i + 1 for i, value in enumerate(counts[0].values)}
     best: tuple[float, int, int] | None = None
+    above = np.zeros(len(cells.sizes), dtype=bool)
     for s, members in enumerate(secrets.sets):
         held = shares.of[:, [code[v] for v in members if v in code]].sum(axis=1)
+        above |= held > float(bound) + 1e-9
         if len(held) and (best is None or held.max() > best[0] + 1e-12):
             best = float(held.max()), int(np.argmax(held)), s + 1
     if best is None or best[0] <= 0:
-        return NOTHING, "exact"
+        return NOTHING, "exact", Fraction(0)
     cell, number = best[1], best[2]
     after, kind = _value(shares, cell, [code[v] for v in secrets.sets[number - 1] if v in code], best[0])
     places = [(t, int(g)) for t, g in zip(targets, cells.classes[:, cell], strict=True)]
@@ -148,7 +179,8 @@ def _together(targets: Sequence[Target], cells: Cells, secrets: Secrets) -> tupl
         f"{secrets.name(number)}{how}, and no table alone more than {alone:.4g}"
     )
     people = float(cells.sizes[cell])
-    return Belief(secrets.before(number), after, f"each of the {people:g} people with {whom}", why), kind
+    belief = Belief(secrets.before(number), after, f"each of the {people:g} people with {whom}", why)
+    return belief, kind, sum((cells.sizes[c] for c in np.flatnonzero(above)), Fraction(0))
 
 
 def _value(shares: Shares, cell: int, codes: Sequence[int], about: float) -> tuple[Fraction, Kind]:
