@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
@@ -50,7 +51,14 @@ def attack_target(
     tables = [table for release in releases for table in release.tables]
     able = [a for a in map(_built, attacks) if adversary.knows_method or a.name not in BY_METHOD]
     found = [b for a in able if (b := a.over(tables, adversary)) is not None]
-    return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+    return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
+
+
+def exceeding(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]:
+    """The attacks that lead to more than a stated bound. A belief in a range of values is none in a value."""
+    if bound is None:
+        return []
+    return [b for b in found if ATTACKS[b.attack].about != "ranges" and b.worst.upper > bound]
 
 
 def targets_of(releases: Sequence[Release | str | Path]) -> list[Target]:

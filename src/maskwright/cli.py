@@ -264,7 +264,14 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, knowledge, target_of, targets_of
+    from maskwright.attacking import (
+        adversary_named,
+        attack_target,
+        exceeding,
+        knowledge,
+        target_of,
+        targets_of,
+    )
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -280,7 +287,7 @@ def _attack(options: argparse.Namespace) -> int:
     several = len(options.release) > 1
     target = targets_of(options.release) if several else target_of(options.release[0])
     found = attack_target(target, attacks, who)
-    above = [b for b in found if bound is not None and b.worst.upper > bound]
+    above = exceeding(found, bound)
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
     else:

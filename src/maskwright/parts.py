@@ -23,7 +23,16 @@ from maskwright.core.verdict import Verdict
 from maskwright.engines.base import Engine, Recount, Table
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.resolve import Resolved
-from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
+from maskwright.tables import (
+    Expected,
+    Layout,
+    check_members,
+    class_names,
+    labels_of,
+    make_tables,
+    plan_tables,
+    recounted,
+)
 from maskwright.verify import classes_from, measure
 
 
@@ -89,7 +98,8 @@ class MadePart:
     def recorded_classes(self, engine: Engine) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""
         unit = self.resolved.policy.unit
-        if not unit and not self.needs & {"population", "originals"}:
+        ancestors = "ancestors" in self.needs and self.grouping.ancestors is not None
+        if not unit and not ancestors and not self.needs & {"population", "originals"}:
             return None
         found = self.people(engine) if unit else recounted(engine, self.tables, self.layouts)
         classes = self.furnish(Classes(np.array(found.people), np.array(found.rows)), found)
@@ -99,10 +109,13 @@ class MadePart:
             record["population"] = classes.population.tolist()
         if classes.originals is not None:
             record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
+        if classes.ancestors is not None:
+            record["ancestors"] = classes.ancestors.parent.tolist()
         return record
 
     def furnish(self, classes: Classes, found: Recount) -> Classes:
         """Add to recounted classes what the models need to know of them and no table shows."""
+        classes = self._with_ancestors(classes, found)
         if not self.needs & {"population", "originals"}:
             return classes
         if self.layouts[0].classes_by != tuple(x.attribute for x in self.grouping.labels):
@@ -118,6 +131,15 @@ class MadePart:
             class_of = np.repeat(place, np.diff(planned.originals.start))
             changes["originals"] = Originals.of(class_of, planned.originals.sizes, len(order))
         return replace(classes, **changes)
+
+    def _with_ancestors(self, classes: Classes, found: Recount) -> Classes:
+        """The groups that classes were split from; groups that share their labels are one class."""
+        if "ancestors" not in self.needs or self.grouping.ancestors is None:
+            return classes
+        place = {labels: c for c, labels in enumerate(found.labels)}
+        names = class_names(self.grouping, self.plan, self.resolved.policy.recoding.name)
+        class_of = np.array([place[labels] for labels in names], dtype=np.int64)
+        return replace(classes, ancestors=self.grouping.ancestors.merged(class_of, classes.n))
 
 
 def needs_of(models: Sequence[Model]) -> frozenset[Need]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import Classes, Originals, ValueCounts
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.model import Context, Model, Need
@@ -143,8 +144,13 @@ def _verify_part(
     recount = _recount(path, listed, problems)
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
+    folder = part_folder(path / PRIVATE, name, parts)
+    if needs == {"ancestors"} and not unit and not (folder / CLASSES).is_file():
+        needs = frozenset()
+        notes.append(
+            f"without private/{CLASSES} the whole table is the only group that classes are compared with"
+        )
     if unit or needs:
-        folder = part_folder(path / PRIVATE, name, parts)
         recount, recorded, more = _recorded(folder, unit, recount, notes)
         problems += more
     expected = {item.rows for item in listed}
@@ -283,6 +289,9 @@ def _recorded(
             start, sizes = stored["originals"]
             class_of = np.repeat([new[i] for i in range(len(order))], np.diff(start))
             extra["originals"] = Originals.of(class_of, np.array(sizes, dtype=np.int64), len(order))
+        if "ancestors" in stored:
+            recorded = Ancestors(len(order), np.array(stored["ancestors"], dtype=np.int64))
+            extra["ancestors"] = recorded.merged(np.array([new[i] for i in range(len(order))]), len(order))
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError(f"private/{CLASSES} is not what was written") from None
     return recount, extra, []

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from maskwright.attacks.secrets import NOTHING, Secrets, beside, in_words, secrets_of, threshold_of, word
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.segments import Ratios
@@ -36,6 +36,7 @@ class BackgroundJoin(Attack):
     """
 
     name: ClassVar[str] = "background-join"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"values"})
 
     known: tuple[str, ...] | None = None

@@ -29,7 +29,7 @@ from maskwright.attacks.secrets import (
     threshold_of,
 )
 from maskwright.attacks.set_sizes import worst_of_sets
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.errors import UsageError
 
@@ -45,6 +45,7 @@ class Intersection(Attack):
     """
 
     name: ClassVar[str] = "intersection"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"releases"})
 
     set_sizes: Mapping[str, tuple[int, int]] = Field(default_factory=dict)
