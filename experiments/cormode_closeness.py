@@ -78,7 +78,8 @@ def beliefs(bucket: int, buckets: int, positives: int, share: Fraction, t: Fract
     result = []
     for start, end in zip(before, reversed(after), strict=True):
         by_k = np.array(
-            [w * (start[: positives + 1 - k] @ end[k:]) for k, w in enumerate(ways.tolist())], dtype=np.float64
+            [w * (start[: positives + 1 - k] @ end[k:]) for k, w in enumerate(ways.tolist())],
+            dtype=np.float64,
         )
         result.append(float(by_k @ np.arange(len(ways)) / by_k.sum() / bucket))
     return tuple(result)
@@ -170,8 +171,16 @@ def drawn_risk(t: Fraction, seed: int, groups: int) -> dict[str, float]:
     }
 
 
-def averaged(kind: str, positive: str, t: Fraction, bucket: int, runs: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    row: dict[str, Any] = {"occupation": positive, "kind": kind, "t": float(t), "bucket": bucket, "runs": len(runs)}
+def averaged(
+    kind: str, positive: str, t: Fraction, bucket: int, runs: Sequence[Mapping[str, float]]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "occupation": positive,
+        "kind": kind,
+        "t": float(t),
+        "bucket": bucket,
+        "runs": len(runs),
+    }
     for name in ("vulnerable", "largest", "size", "judged", "accepted"):
         known = [r[name] for r in runs if name in r]
         mean, error = mean_and_error(known) if known else ("", "")
@@ -186,7 +195,9 @@ def of_one(positive: str, t: Fraction, kind: str, seeds: Sequence[int]) -> dict[
 
 
 def figure_3cd(quick: bool) -> Outcome:
-    steps = [Fraction(x) for x in (("0.1", "0.2") if quick else ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3"))]
+    steps = [
+        Fraction(x) for x in (("0.1", "0.2") if quick else ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3"))
+    ]
     seeds = range(1 if quick else 6)
     rows = [of_one(p, t, kind, seeds) for p in POSITIVES for kind in ("rows", "buckets") for t in steps]
     for t in [Fraction(x) for x in (("0.5",) if quick else ("0.3", "0.4", "0.5"))]:
@@ -194,7 +205,9 @@ def figure_3cd(quick: bool) -> Outcome:
         rows.append(averaged("rows, drawn", "all", t, 1, runs))
     series = []
     for occupation, kind in dict.fromkeys((r["occupation"], r["kind"]) for r in rows):
-        series.append((f"{occupation}, {kind}", [r for r in rows if (r["occupation"], r["kind"]) == (occupation, kind)]))
+        series.append(
+            (f"{occupation}, {kind}", [r for r in rows if (r["occupation"], r["kind"]) == (occupation, kind)])
+        )
     charts = {
         part: Chart(words, "t", title, [
             Series(name, [(r["t"], r[y]) for r in own], [r[f"{y} (error)"] for r in own]) for name, own in series
@@ -219,7 +232,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> tuple[str, Verdict]:
         falling = sum(by[p, ts[-1]] < by[p, ts[0]] for p, ts in ends)
         parts.append(
             f"{words}, {len(rare)} of {len(own)} settings have at most 2 % vulnerable rows (most: "
-            f"{most['vulnerable']:.1%}, {most['occupation']}, t = {most['t']:g}), and {len(near)} a largest distance of "
+            f"{most['vulnerable']:.1%}, {most['occupation']}, t = {most['t']:g}), {len(near)} a largest distance of "
             f"at most 2t (most: {far['largest']:.1f}t, {far['occupation']}, t = {far['t']:g}); there are fewer at the "
             f"largest t than at the smallest for {falling} of 2 occupations."
         )
@@ -228,7 +241,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> tuple[str, Verdict]:
     parts.append(
         "With all occupations, from "
         + "; ".join(
-            f"{r['accepted']:,.0f} accepted draws per group on average at t = {r['t']:g} ({r['judged']:.0%} of the rows "
+            f"{r['accepted']:,.0f} accepted draws per group on average at t = {r['t']:g} ({r['judged']:.0%} of rows "
             f"in groups of that size): {r['vulnerable']:.1%} of the rows beyond t + 0.05, largest {r['largest']:.1f}t"
             for r in drawn
         )
@@ -246,7 +259,7 @@ def again() -> list[Mapping[str, Any]]:
 EXPERIMENTS = [
     Experiment(
         "cormode-fig3cd", PAPER, "Figure 3 (c), (d)",
-        "Under t-closeness at most about 2 % of the rows are vulnerable to somebody who knows greedy grouping, more for "
+        "Under t-closeness at most about 2 % of the rows are vulnerable to somebody who knows the method, more for "
         "smaller t, and no belief is farther than 2t from the whole table.",
         figure_3cd, again,
     )

@@ -74,7 +74,9 @@ def one_run(
     return found
 
 
-def measured(required: str, points: Sequence[tuple[int, float]], seeds: Sequence[int]) -> list[dict[str, Any]]:
+def measured(
+    required: str, points: Sequence[tuple[int, float]], seeds: Sequence[int]
+) -> list[dict[str, Any]]:
     runs = [one_run(required, points, seed) for seed in seeds]
     rows = []
     for key in runs[0]:

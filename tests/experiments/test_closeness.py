@@ -43,7 +43,9 @@ def test_the_example_of_the_errata_is_certain() -> None:
 
 def test_drawn_beliefs_agree_with_computed_ones() -> None:
     share, t = Fraction(1, 4), Fraction(1, 10)
-    counts = np.array([4, 2])  # of six rows two are positive: both among the first three, or a prefix is close
+    counts = np.array(
+        [4, 2]
+    )  # of six rows two are positive: both among the first three, or a prefix is close
     found, accepted = drawn_beliefs(counts, np.array([0.75, 0.25]), float(t), np.random.default_rng(3))
     assert accepted >= 1000
     assert found[:, 1] == pytest.approx(beliefs(1, 6, 2, share, t), abs=5 * 0.5 / accepted**0.5)
