@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, minimal_choices, run
+from maskwright.publish import Job, metrics_named, minimal_choices, run
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode
@@ -36,6 +36,7 @@ def anonymize(
     seed: int | None = None,
     memory: str | None = None,
     keep_private: KeepPrivate = "all",
+    metrics: Sequence[str] = (),
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Release:
@@ -49,6 +50,7 @@ def anonymize(
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
         memory: the engine's limit, e.g. "4GB".
         keep_private: what stays in private/: "all", "report" or "none".
+        metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
         on_event: called with every `Event` while the run goes on.
         cancelled: asked now and then; return True to stop.
     """
@@ -60,6 +62,7 @@ def anonymize(
         seed=seed,
         memory=memory,
         keep_private=keep_private,
+        metrics=metrics_named(metrics),
     )
     return run(job, on_event, cancelled)
 

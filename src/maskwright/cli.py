@@ -86,6 +86,10 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
         "--keep-private", choices=("all", "report", "none"), default="all",
         help="what stays in private/ (default: all that later attacks need)",
     )  # fmt: skip
+    command.add_argument(
+        "--metric", action="append", default=[],
+        help="measure a costly metric too: query-error, correlation-change, predictive-utility",
+    )  # fmt: skip
 
 
 def _add_init(command: argparse.ArgumentParser) -> None:
@@ -146,11 +150,12 @@ def _fail(code: int, message: str, details: str, as_json: bool) -> int:
 
 def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.core.policy import Policy
-    from maskwright.publish import Job
+    from maskwright.publish import Job, metrics_named
 
     job = Job(
         source=options.source, policy=Policy.load(options.policy), destination=options.output,
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
+        metrics=metrics_named(options.metric),
     )  # fmt: skip
     return _publish(job, options)
 

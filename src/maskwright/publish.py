@@ -25,18 +25,19 @@ from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
-from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model, Need
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Policy
 from maskwright.core.population import furnished
 from maskwright.core.release import Part, Release
+from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
-from maskwright.core.verdict import Verdict
+from maskwright.core.verdict import Measured, Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
-from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
+from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, write_words
 from maskwright.metrics import METRICS
 from maskwright.resolve import Resolved, reading, resolve
@@ -60,6 +61,7 @@ class Job:
     engine: str = "duckdb"
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
+    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
 
 
 def run(
@@ -79,6 +81,14 @@ def run(
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
+
+
+def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Metrics by name; a name that is none is refused."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
+    return tuple(names)
 
 
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
@@ -242,11 +252,8 @@ class _Run:
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
         recoding = self.job.policy.recoding
-        shown = exact_view(made.grouping) if recoding.exact else made.grouping
-        measured = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
-        metrics = {
-            name: value for name, value in measured.items() if value == value
-        }  # NaN: not defined for it
+        with self.step("measuring usefulness"):
+            metrics = self.useful(made)
         parts = tuple(
             Part(layout.name, made.grouping, layout.columns, recoding.name, tables[layout.name])
             for layout in made.layouts
@@ -255,6 +262,21 @@ class _Run:
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings), target=target,
         )  # fmt: skip
+
+    def useful(self, made: _Made) -> dict[str, Measured]:
+        """The cheap metrics, and those that were asked for; one that is not defined here is left out."""
+        metrics = {}
+        for name, metric in METRICS.items():
+            if metric.on_request and name not in self.job.metrics:
+                continue
+            try:
+                value = metric.measure(made.grouping, made.resolved.weights, self.job.policy.recoding.exact)
+            except UsageError as reason:
+                self.progress.note(f"{name} was not measured: {reason}")
+                continue
+            if value == value:  # NaN: not defined for it
+                metrics[name] = value
+        return metrics
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
         """Fill the staging folder: the tables, then what was measured on them."""

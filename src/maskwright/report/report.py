@@ -10,6 +10,8 @@ from maskwright.core.exact import show
 from maskwright.core.grouping import exact_view
 from maskwright.core.release import Release
 from maskwright.metrics import METRICS
+from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
+from maskwright.metrics.entropy import attribute_bits
 from maskwright.metrics.loss import attribute_losses
 from maskwright.report.html import Markup, bars, join, page, table, tag
 
@@ -122,12 +124,21 @@ def _short(ratio: object) -> str:
 
 def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     exact = release.policy.recoding.exact
-    losses = attribute_losses(exact_view(release.grouping) if exact else release.grouping)
+    shown = exact_view(release.grouping) if exact else release.grouping
+    losses, bits = attribute_losses(shown), attribute_bits(shown)
+    moved = attribute_total_variation(release.grouping, exact)
+    work = attribute_earth_movers(release.grouping, exact)
     rows = [
-        (c["name"], c["published_as"], len(c["labels"]), f"{float(losses[c['name']]):.1%}")
+        (
+            c["name"], c.get("published_as", "as collected"), len(c["labels"]) if "labels" in c else "",
+            f"{float(losses[c['name']]):.1%}" if c["name"] in losses else "",
+            f"{bits[c['name']]:,.0f}" if c["name"] in bits else "",
+            f"{moved[c['name']]:.4f}", f"{work[c['name']]:.4f}",
+        )
         for c in dictionary["columns"]
-        if c["name"] in losses
-    ]
+        if c["name"] in moved
+    ]  # fmt: skip
+    head = ("column", "published at level", "labels", "loss", "bits lost", "total variation", "earth mover's")
     metrics = [
         (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
@@ -135,7 +146,7 @@ def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     return join(
         (
             tag("h2", "Usefulness"),
-            table(("column", "published at level", "labels", "loss"), rows, numbers=(2, 3)),
+            table(head, rows, numbers=(2, 3, 4, 5, 6)),
             table(("metric", "value", "scale", "what it is"), metrics),
         )
     )
