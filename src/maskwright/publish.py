@@ -6,6 +6,7 @@ The API, the command line and the workbench all call `run` and nothing else.
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import shutil
 import tempfile
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskwright import store
+from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Target
+from maskwright.core.beliefs import Beliefs
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -62,6 +64,7 @@ class Job:
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
+    trial: bool = False  # only to compare: nothing will be published
 
 
 def run(
@@ -91,6 +94,67 @@ def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+class Trials:
+    """Several policies on one table, nothing published: policies that read the same columns share one summary."""
+
+    def __init__(
+        self,
+        job: Job,
+        on_event: Callable[[Event], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        self.job = replace(job, destination=None, trial=True)
+        self.on_event, self.cancelled = on_event, cancelled
+        self._open: dict[str, tuple[_Run, _Prepared]] = {}
+
+    def fingerprint(self, policy: Policy) -> str:
+        """Of the input, read as this policy says."""
+        engine = open_engine(self.job.engine, memory=self.job.memory)
+        try:
+            return engine.fingerprint(engine.open(self.job.source, reading(policy)))
+        finally:
+            engine.close()
+
+    def release(self, policy: Policy) -> Release:
+        """What `run` would make under this policy, without its tables; raises what `run` would raise.
+
+        Measured on the grouping: there is no table to recount. A release that is made later is recounted then.
+        """
+        job = replace(self.job, policy=policy)
+        progress = Progress(self.on_event, self.cancelled)
+        key = _read_alike(policy)
+        if key not in self._open:
+            first = _Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-")))
+            try:
+                self._open[key] = first, first.prepare()
+            except BaseException:
+                first.close()
+                raise
+            this, prepared = self._open[key]
+        else:
+            this, prepared = self._open[key]
+            this = _Run(job, progress, this.spill, this.engine)
+            prepared = this.again(prepared)
+        made = this.make(prepared)
+        verdicts = tuple(model.check(made.classes, made.context) for model in made.resolved.models)
+        release = this.finish(made, verdicts, {layout.name: None for layout in made.layouts})
+        prepared.stamp.check()
+        return release
+
+    def close(self) -> None:
+        for this, _ in self._open.values():
+            this.close()
+        self._open.clear()
+
+
+def _read_alike(policy: Policy) -> str:
+    """Equal for policies under which a table is read and summarised alike."""
+    parts = ("input", "missing", "unit", "population", "columns")
+    return json.dumps(
+        [str(policy.folder.resolve()), {k: policy.to_dict().get(k) for k in parts}], default=str
+    )
+
+
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
@@ -108,13 +172,14 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
 class _Run:
     """The state of one run, so that each step below reads as one sentence."""
 
-    def __init__(self, job: Job, progress: Progress, spill: Path) -> None:
+    def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
         self.job, self.progress, self.spill = job, progress, spill
         self.timings: dict[str, float] = {}
+        self.looked = history.Looked()
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = open_engine(job.engine, memory=job.memory, temp=spill)
+        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -166,6 +231,7 @@ class _Run:
         with self.step("summarising"):
             summary = engine.summarise(source, resolved.spec)
             fingerprint = engine.fingerprint(source)
+            self.look(fingerprint)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
             if summary.n_rows == 0:
@@ -179,9 +245,30 @@ class _Run:
         )  # fmt: skip
         return _Prepared(resolved, source, stamp, fingerprint, task)
 
-    def make(self) -> _Made:
+    def again(self, prepared: _Prepared) -> _Prepared:
+        """The same table under a policy that reads it alike but asks for something else."""
+        resolved = prepared.resolved.under(self.job.policy)
+        self.look(prepared.fingerprint)
+        models = [m for m in resolved.models if m.use == "search"]
+        task = replace(prepared.task, search=models, rng=self.rng, progress=self.progress)
+        return replace(prepared, resolved=resolved, task=task)
+
+    def look(self, fingerprint: str) -> None:
+        """Find out what was tried on this input before, and remember this run."""
+        settings = history.policy_hash(self.job.policy)
+        self.looked = history.looked_at(fingerprint, settings)
+        if self.looked.chosen_by_looking and not self.job.trial:
+            self.progress.note(self.looked.sentence())
+        try:
+            history.record(fingerprint, settings, "compared" if self.job.trial else "run")
+        except DestinationError as problem:
+            if self.job.trial:
+                raise
+            self.progress.note(str(problem))
+
+    def make(self, prepared: _Prepared | None = None) -> _Made:
         """Everything up to the recoded, not yet written table."""
-        prepared = self.prepare()
+        prepared = prepared or self.prepare()
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
             grouping = resolved.method.group(task)
@@ -200,7 +287,9 @@ class _Run:
             policy = self.job.policy
             drop = [*policy.quasi_identifiers, *policy.sensitive] if resolved.spec.drop_missing else []
             plan, layouts = plan_tables(grouping, policy, resolved.published, drop, self.order_key, self.rng)
-            tables = make_tables(self.engine, prepared.source, plan, layouts)
+            tables: dict[str, Table] = {}
+            if not self.job.trial:
+                tables = make_tables(self.engine, prepared.source, plan, layouts)
         return _Made(prepared, grouping, classes, needs, plan, layouts, tables)
 
     def recount(self, made: _Made, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
@@ -251,6 +340,8 @@ class _Run:
         with self.step("attacking"):
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
+        if self.looked.chosen_by_looking:
+            verdicts, beliefs = _only_measured(verdicts, beliefs, self.looked.sentence())
         recoding = self.job.policy.recoding
         with self.step("measuring usefulness"):
             metrics = self.useful(made)
@@ -261,6 +352,7 @@ class _Run:
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings), target=target,
+            history=self.looked.as_dict(),
         )  # fmt: skip
 
     def useful(self, made: _Made) -> dict[str, Measured]:
@@ -426,6 +518,20 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
         n_people=summary.n_people,
         hierarchies=resolved.hierarchies,
         domains={s.name: s.values for s in resolved.spec.sensitive},
+    )
+
+
+def _only_measured(
+    verdicts: Sequence[Verdict], beliefs: Sequence[Beliefs], why: str
+) -> tuple[tuple[Verdict, ...], tuple[Beliefs, ...]]:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome."""
+    changed: dict[str, Any] = {"status": "measured", "why": why}
+    return (
+        tuple(replace(v, **changed) if getattr(v, "status", None) == "guaranteed" else v for v in verdicts),
+        tuple(
+            replace(b, measures={**b.measures, **changed}) if b.measures.get("status") == "guaranteed" else b
+            for b in beliefs
+        ),
     )
 
 

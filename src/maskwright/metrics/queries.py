@@ -163,7 +163,8 @@ class _Table:
         true = summary.sensitive[name]
         published = grouping.published_classes.sensitive[name]
         return _Table(
-            grouping, summary.codes, true.owner, true.codes.astype(np.int64), true.counts.astype(np.float64), published, exact,
+            grouping, summary.codes, true.owner, true.codes.astype(np.int64), true.counts.astype(np.float64),
+            published, exact,
         )  # fmt: skip
 
 
