@@ -96,7 +96,16 @@ def policy_hash(policy: Policy) -> str:
             return file  # the run itself will refuse it
 
     values = {k: v for k, v in policy.to_dict().items() if k not in ("output", "preset")}
-    return hashlib.sha256(json.dumps(with_files(values, content), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(_as_text(with_files(values, content)), sort_keys=True).encode()
+    ).hexdigest()
+
+
+def _as_text(values: Any) -> Any:
+    """Numbers as they are written: a policy file has them as text, Python as numbers."""
+    if isinstance(values, dict):
+        return {k: _as_text(v) for k, v in values.items()}
+    return [_as_text(v) for v in values] if isinstance(values, list) else str(values)
 
 
 def with_files(values: Any, change: Callable[[str], str]) -> Any:

@@ -160,18 +160,23 @@ def _no(comparison: Comparison, point: Point) -> int:
     return comparison.points.index(point) + 1
 
 
+def _short(point: Point, metric: str) -> str:
+    return f"{float(point.metrics[metric]):.5g}" if metric in point.metrics else ""
+
+
 def _points_table(comparison: Comparison) -> Markup:
     front = {p.name for p in comparison.front}
     names = [name for name in METRICS if any(name in p.metrics for p in comparison.points)]
     chosen = [comparison.utility, *(n for n in names if n != comparison.utility)]
     attacks = sorted({a for p in comparison.points for a in p.beliefs})
-    head = ("", "policy", "Pareto", "worst belief", *attacks, *chosen)
+    head = ("", "policy", "Pareto", "worst belief", chosen[0], *attacks, *chosen[1:])
     rows = [
         (
             _no(comparison, p), p.name, "yes" if p.name in front else "",
             show(p.worst).split(" ")[0] if p.worst is not None else "",
+            _short(p, chosen[0]),
             *(show(p.beliefs[a]).split(" ")[0] if a in p.beliefs else "" for a in attacks),
-            *(f"{float(p.metrics[m]):.5g}" if m in p.metrics else "" for m in chosen),
+            *(_short(p, m) for m in chosen[1:]),
         )
         for p in comparison.points
         if p.status == "holds"

@@ -57,24 +57,34 @@ def scatter(dots: Sequence[Dot], x_title: str, y_title: str, alt: str) -> Markup
     front = sorted({(px(d.x), py(d.y)) for d in dots if d.front})
     if len(front) > 1:
         parts.append(tag("polyline", points=" ".join(f"{x},{y}" for x, y in front), class_="front"))
-    places: dict[tuple[float, float], list[Dot]] = {}
-    for dot in dots:
-        places.setdefault((px(dot.x), py(dot.y)), []).append(dot)
-    for (x, y), here in sorted(places.items()):
-        names = "; ".join(f"{d.number}: {d.name}" for d in here)
-        kind = "on" if any(d.front for d in here) else "off"
-        circle = tag("circle", tag("title", names), cx=x, cy=y, r=6, class_=kind)
-        label = ", ".join(str(d.number) for d in here)
-        end = x > WIDTH * 0.85
-        parts += [
-            circle,
-            tag("text", label, x=x - 10 if end else x + 10, y=y - 8 if y > TOP + 20 else y + 18,
-                text_anchor="end" if end else "start"),
-        ]  # fmt: skip
+    for d in sorted(dots, key=lambda d: d.front):  # the front is drawn over the others
+        title = tag("title", f"{d.number}: {d.name}")
+        parts.append(tag("circle", title, cx=px(d.x), cy=py(d.y), r=6, class_="on" if d.front else "off"))
+    for here in clusters([(px(d.x), py(d.y)) for d in dots]):
+        x, y = max(px(dots[i].x) for i in here), min(py(dots[i].y) for i in here)
+        left = x > WIDTH * 0.85
+        if left:
+            x = min(px(dots[i].x) for i in here)
+        place = {"x": x - 10 if left else x + 10, "y": y - 8 if y > TOP + 20 else y + 18}
+        label = ", ".join(str(dots[i].number) for i in here)
+        parts.append(tag("text", label, **place, text_anchor="end" if left else "start"))
     return tag(
         "svg", tag("title", alt), tag("style", Markup(STYLE)), join(parts), xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=alt,
     )  # fmt: skip
+
+
+def clusters(places: Sequence[tuple[float, float]], near: float = 18) -> list[list[int]]:
+    """Points so near to each other that their labels would overlap share one."""
+    result: list[list[int]] = []
+    for i in sorted(range(len(places)), key=lambda i: places[i]):
+        for members in result:
+            if any(math.dist(places[i], places[j]) < near for j in members):
+                members.append(i)
+                break
+        else:
+            result.append([i])
+    return [sorted(members) for members in result]
 
 
 def nice(largest: float) -> float:
