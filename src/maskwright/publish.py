@@ -13,7 +13,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,7 +105,7 @@ class Trials:
     ) -> None:
         self.job = replace(job, destination=None, trial=True)
         self.on_event, self.cancelled = on_event, cancelled
-        self._open: dict[str, tuple[_Run, _Prepared]] = {}
+        self._open: dict[str, tuple[_Run, Prepared]] = {}
 
     def fingerprint(self, policy: Policy) -> str:
         """Of the input, read as this policy says."""
@@ -155,18 +155,26 @@ def _read_alike(policy: Policy) -> str:
     )
 
 
+@contextmanager
+def prepared(job: Job, on_event: Callable[[Event], None] | None = None) -> Iterator[Prepared]:
+    """A table read and summarised as the policy says, with the task for a method; nothing is published."""
+    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    try:
+        yield this.prepare()
+    finally:
+        this.close()
+
+
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
-    try:
-        prepared = this.prepare()
-        known = ("objective", "suppression", "suppress", "suppressed_rows")
-        options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
-        return minimal_nodes(prepared.task, **options)
-    finally:
-        this.close()
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
+    with prepared(job, on_event) as ready:
+        with suppress(DestinationError):  # the levels that a search finds are an outcome too
+            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
+        return minimal_nodes(ready.task, **options)
 
 
 class _Run:
@@ -221,7 +229,7 @@ class _Run:
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def prepare(self) -> _Prepared:
+    def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
         with self.step("reading"):
@@ -231,7 +239,6 @@ class _Run:
         with self.step("summarising"):
             summary = engine.summarise(source, resolved.spec)
             fingerprint = engine.fingerprint(source)
-            self.look(fingerprint)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
             if summary.n_rows == 0:
@@ -243,12 +250,11 @@ class _Run:
             summary, [m for m in resolved.models if m.use == "search"], _context(summary, resolved), self.rng,
             resolved.weights, resolved.levels, self.progress, census,
         )  # fmt: skip
-        return _Prepared(resolved, source, stamp, fingerprint, task)
+        return Prepared(resolved, source, stamp, fingerprint, task)
 
-    def again(self, prepared: _Prepared) -> _Prepared:
+    def again(self, prepared: Prepared) -> Prepared:
         """The same table under a policy that reads it alike but asks for something else."""
         resolved = prepared.resolved.under(self.job.policy)
-        self.look(prepared.fingerprint)
         models = [m for m in resolved.models if m.use == "search"]
         task = replace(prepared.task, search=models, rng=self.rng, progress=self.progress)
         return replace(prepared, resolved=resolved, task=task)
@@ -266,9 +272,10 @@ class _Run:
                 raise
             self.progress.note(str(problem))
 
-    def make(self, prepared: _Prepared | None = None) -> _Made:
+    def make(self, prepared: Prepared | None = None) -> _Made:
         """Everything up to the recoded, not yet written table."""
         prepared = prepared or self.prepare()
+        self.look(prepared.fingerprint)
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
             grouping = resolved.method.group(task)
@@ -420,7 +427,7 @@ class _Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
+class Prepared:
     """A table that was read and summarised, and the task for a method."""
 
     resolved: Resolved
@@ -434,7 +441,7 @@ class _Prepared:
 class _Made:
     """What `make` hands to the ways out."""
 
-    prepared: _Prepared
+    prepared: Prepared
     grouping: Grouping
     classes: Classes  # of the grouping, with what the models need to know of them
     needs: frozenset[Need]

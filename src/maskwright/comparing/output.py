@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shutil
 import tempfile
@@ -15,8 +16,8 @@ from maskwright.comparing.points import movable
 from maskwright.core.exact import show
 from maskwright.errors import DestinationError
 from maskwright.metrics import METRICS
+from maskwright.report.charts import Chart, Series
 from maskwright.report.html import Markup, page, table, tag
-from maskwright.report.scatter import Dot, scatter
 
 if TYPE_CHECKING:
     from maskwright.comparing import Comparison, Point
@@ -74,7 +75,7 @@ def _fill(comparison: Comparison, folder: Path) -> None:
         item["policy"] = files[item["name"]]
     (folder / RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     (folder / "comparison.csv").write_text(as_csv(comparison), encoding="utf-8")
-    (folder / "chart.svg").write_text(chart(comparison) + "\n", encoding="utf-8")
+    (folder / "chart.svg").write_text(chart(comparison).file(), encoding="utf-8")
     (folder / "index.html").write_text(_page(comparison, files), encoding="utf-8")
 
 
@@ -112,22 +113,45 @@ def _number(value: object) -> str:
     return "" if value is None else f"{float(value):.10g}"  # type: ignore[arg-type]
 
 
-def chart(comparison: Comparison) -> Markup:
+def chart(comparison: Comparison) -> Chart:
     """Worst belief against usefulness."""
-    front = {p.name for p in comparison.front}
-    number = {p.name: i for i, p in enumerate(comparison.points, start=1)}
-    dots = [
-        Dot(float(p.metrics[comparison.utility]), float(p.risk(comparison.risk) or 0), number[p.name], p.name,
-            p.name in front)
-        for p in comparison.shown
-    ]  # fmt: skip
+    shown = comparison.shown
+    places = [(float(p.metrics[comparison.utility]), float(p.risk(comparison.risk) or 0)) for p in shown]
+    label = shared_labels(places, [str(_no(comparison, p)) for p in shown])
+    on = sorted((i for i, p in enumerate(shown) if p in comparison.front), key=lambda i: places[i])
+    off = [i for i, p in enumerate(shown) if p not in comparison.front]
+
+    def series(name: str, members: list[int], join: bool) -> Series:
+        texts = [f"{_no(comparison, shown[i])}: {shown[i].name}" for i in members]
+        return Series(name, [places[i] for i in members], (), texts, [label[i] for i in members], join)
+
     metric = METRICS[comparison.utility]
     better = "lower" if metric.better == "low" else "higher"
     risk = "worst belief" if comparison.risk == "worst" else f"worst belief ({comparison.risk})"
-    alt = f"{risk} against {metric.name} for {len(dots)} policies; on the Pareto front are " + ", ".join(
+    alt = f"{risk} against {metric.name} for {len(shown)} policies; on the Pareto front are " + ", ".join(
         p.name for p in comparison.front
     )
-    return scatter(dots, f"{metric.name} ({better} is better)", f"{risk} (lower is better)", alt)
+    drawn = [series("Pareto front", on, True), *([series("other policies", off, False)] if off else [])]
+    x, y = f"{metric.name} ({better} is better)", f"{risk} (lower is better)"
+    return Chart(alt, x, y, drawn, span=(0.0, 1.0))
+
+
+def shared_labels(places: list[tuple[float, float]], labels: list[str], near: float = 0.035) -> list[str]:
+    """Points so near to each other that their labels would overlap share the label of the last of them."""
+    width = max((x for x, _ in places), default=1.0) - min((x for x, _ in places), default=0.0) or 1.0
+    scaled = [(x / width, y * 0.6) for x, y in places]  # as they lie on the picture
+    result = [""] * len(places)
+    groups: list[list[int]] = []
+    for i in sorted(range(len(places)), key=lambda i: scaled[i]):
+        for members in groups:
+            if any(math.dist(scaled[i], scaled[j]) < near for j in members):
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    for members in groups:
+        result[members[-1]] = ", ".join(labels[i] for i in sorted(members))
+    return result
 
 
 def _page(comparison: Comparison, files: dict[str, str]) -> str:
@@ -138,9 +162,9 @@ def _page(comparison: Comparison, files: dict[str, str]) -> str:
         tag("section", tag("strong", f"{len(comparison.points) - len(failed)} of {len(comparison.points)} policies "
             "hold"), tag("p", LOOKING), class_="verdict " + ("yes" if comparison.ok else "no")),
         tag("h2", "Risk against usefulness"),
-        chart(comparison),
-        tag("p", "Filled: on the Pareto front, no other policy is better in one thing without being worse in the "
-            "other. Numbers are those of the table."),
+        Markup(chart(comparison).file()),
+        tag("p", "On the Pareto front no other policy is better in one thing without being worse in the other. "
+            "Numbers are those of the table."),
         _points_table(comparison),
     ]  # fmt: skip
     if failed:
