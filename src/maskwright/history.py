@@ -71,7 +71,12 @@ def state_folder() -> Path:
     if own:
         return Path(own)
     shared = os.environ.get("XDG_STATE_HOME")
-    return (Path(shared) if shared else Path.home() / ".local" / "state") / "maskwright"
+    try:
+        return (Path(shared) if shared else Path.home() / ".local" / "state") / "maskwright"
+    except RuntimeError:
+        raise DestinationError(
+            "there is no home folder to remember runs in; name one in MASKWRIGHT_STATE"
+        ) from None
 
 
 def private_folder(folder: Path) -> Path:
@@ -124,7 +129,7 @@ def looked_at(fingerprint: str, policy: str) -> Looked:
         lines = _path(fingerprint).read_text(encoding="utf-8").splitlines()
         found = [json.loads(line) for line in lines]
         others = [(str(r["kind"]), str(r["policy"]), str(r["day"])) for r in found if r["policy"] != policy]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, DestinationError):
         return Looked()
     except (OSError, ValueError, KeyError, TypeError):
         return Looked(damaged=True)

@@ -263,7 +263,7 @@ class _Run:
         """Find out what was tried on this input before, and remember this run."""
         settings = history.policy_hash(self.job.policy)
         self.looked = history.looked_at(fingerprint, settings)
-        if self.looked.chosen_by_looking and not self.job.trial:
+        if self.looked.chosen_by_looking and self.job.policy.sensitive and not self.job.trial:
             self.progress.note(self.looked.sentence())
         try:
             history.record(fingerprint, settings, "compared" if self.job.trial else "run")
@@ -373,8 +373,10 @@ class _Run:
             except UsageError as reason:
                 self.progress.note(f"{name} was not measured: {reason}")
                 continue
-            if value == value:  # NaN: not defined for it
+            if value == value:
                 metrics[name] = value
+            elif metric.on_request:  # NaN
+                self.progress.note(f"{name} was not measured: it is not defined for this release")
         return metrics
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
