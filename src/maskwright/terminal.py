@@ -15,6 +15,7 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.exact import show
 from maskwright.core.release import Release
+from maskwright.metrics import METRICS
 
 if TYPE_CHECKING:
     from maskwright.comparing import Comparison
@@ -73,6 +74,8 @@ def release_lines(release: Release) -> Iterable[str]:
     total = g.summary.n_rows + g.summary.dropped_missing
     yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
     for name in ("information-loss", "granularity"):
+        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    for name in (name for name in release.metrics if METRICS[name].on_request):
         yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
     if g.search.get("objective") and "score" in g.search:
         yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
