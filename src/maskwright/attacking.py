@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
@@ -14,7 +15,7 @@ from maskwright.core.release import Release
 from maskwright.core.settings import nearest
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import method_of, models_of
-from maskwright.store import PRIVATE
+from maskwright.store import MANIFEST, PRIVATE
 from maskwright.verify import REFERENCE, read_json, reference_from
 
 # What each of them knows is explained in docs/threat-model.md.
@@ -38,7 +39,16 @@ def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Ad
     """Every attack that applies, the worst belief first."""
     chosen = [_built(a) for a in attacks]
     found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+    if target.chosen_by_looking:
+        found = [_only_measured(beliefs, target.chosen_by_looking) for beliefs in found]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+
+
+def _only_measured(beliefs: Beliefs, why: str) -> Beliefs:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome."""
+    if beliefs.measures.get("status") != "guaranteed":
+        return beliefs
+    return replace(beliefs, measures={**beliefs.measures, "status": "measured", "why": why})
 
 
 def _built(attack: Attack | str) -> Attack:
@@ -76,4 +86,5 @@ def target_of(release: Release | str | Path) -> Target:
     return Target(
         grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact,
         weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
+        chosen_by_looking=read_json(private / MANIFEST).get("history", {}).get("why", ""),
     )  # fmt: skip

@@ -62,6 +62,7 @@ class Looked:
             "since": self.since,
             "damaged": self.damaged,
             "chosen_by_looking": self.chosen_by_looking,
+            "why": self.sentence(),
         }
 
 

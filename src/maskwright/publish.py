@@ -24,7 +24,6 @@ from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Target
-from maskwright.core.beliefs import Beliefs
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -341,6 +340,7 @@ class _Run:
         return Target(
             made.grouping, resolved.models, resolved.method, task.context, task.census,
             self.job.policy.recoding.exact, weights=task.weights, levels=task.levels,
+            chosen_by_looking=self.looked.sentence(),
         )  # fmt: skip
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:
@@ -348,7 +348,7 @@ class _Run:
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
         if self.looked.chosen_by_looking:
-            verdicts, beliefs = _only_measured(verdicts, beliefs, self.looked.sentence())
+            verdicts = tuple(_only_measured(verdict, self.looked.sentence()) for verdict in verdicts)
         recoding = self.job.policy.recoding
         with self.step("measuring usefulness"):
             metrics = self.useful(made)
@@ -530,18 +530,10 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
     )
 
 
-def _only_measured(
-    verdicts: Sequence[Verdict], beliefs: Sequence[Beliefs], why: str
-) -> tuple[tuple[Verdict, ...], tuple[Beliefs, ...]]:
+def _only_measured(verdict: Verdict, why: str) -> Verdict:
     """Nothing is guaranteed for settings that may have been chosen by their outcome."""
     changed: dict[str, Any] = {"status": "measured", "why": why}
-    return (
-        tuple(replace(v, **changed) if getattr(v, "status", None) == "guaranteed" else v for v in verdicts),
-        tuple(
-            replace(b, measures={**b.measures, **changed}) if b.measures.get("status") == "guaranteed" else b
-            for b in beliefs
-        ),
-    )
+    return replace(verdict, **changed) if getattr(verdict, "status", None) == "guaranteed" else verdict
 
 
 def _seeded(seed: int) -> bytes:

@@ -37,6 +37,7 @@ class Target:
         exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
         weights: of the quasi-identifiers, as the method had them, and
         levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
+        chosen_by_looking: why its settings may have been chosen by their outcome, so that nothing is guaranteed.
     """
 
     grouping: Grouping
@@ -47,6 +48,7 @@ class Target:
     exact: bool = False
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
+    chosen_by_looking: str = ""
 
 
 class Attack(Registered):

@@ -46,25 +46,13 @@ def _answer(release: Release) -> Markup:
     worst = max(release.beliefs, key=lambda b: b.worst.after, default=None)
     lines = [tag("p", worst.sentence())] if worst else []
     if release.history.get("chosen_by_looking"):
-        lines.append(tag("p", _tried(release.history)))
+        lines.append(tag("p", f"Measured, not guaranteed: {release.history['why']}."))
     if release.seeded:
         lines.append(tag("p", "Made with a fixed seed: for tests and experiments only."))
     text = "Yes: every requirement holds" if release.ok and not release.seeded else "No"
     if release.seeded and release.ok:
         text = "Not with a fixed seed: the requirements hold, but the row order can be predicted"
     return tag("section", tag("strong", text), *lines, class_="verdict " + ("yes" if release.ok else "no"))
-
-
-def _tried(history: Mapping[str, Any]) -> str:
-    counted = (
-        f"{history['compared']} compared, {history['run']} run"
-        if not history["damaged"]
-        else "record damaged"
-    )
-    return (
-        f"Measured, not guaranteed: other settings were tried on this input before ({counted}). A bound that holds for "
-        "settings fixed in advance does not hold for settings chosen by their outcome."
-    )
 
 
 def _figures(release: Release) -> Markup:
