@@ -195,9 +195,11 @@ def _sets(rng: np.random.Generator, there: Ints, width: int, n: int, workload: W
         size = np.full(n, math.ceil(len(there) * workload.selectivity ** (1 / parts) - 1e-9))
     else:
         size = rng.integers(1, max(1, int(len(there) * workload.selectivity)) + 1, size=n)
-    rank = np.argsort(np.argsort(rng.random((len(there), n)), axis=0), axis=0)
     result = np.zeros((width, n), dtype=bool)
-    result[there] = rank < np.maximum(1, size)
+    if len(there):
+        drawn = rng.random((n, len(there)))
+        last = np.sort(drawn, axis=1)[np.arange(n), np.maximum(1, size) - 1]  # the smallest draws are in
+        result[there] = (drawn <= last[:, None]).T
     return result
 
 
