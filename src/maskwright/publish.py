@@ -23,6 +23,7 @@ import numpy as np
 from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
+from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
@@ -40,7 +41,9 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, write_words
+from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
+from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import Resolved, reading, resolve
 from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
 from maskwright.verify import classes_from, measure, reference_to
@@ -277,7 +280,11 @@ class _Run:
         self.look(prepared.fingerprint)
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
-            grouping = resolved.method.group(task)
+            try:
+                grouping = resolved.method.group(task)
+            except PolicyNotMet as problem:
+                asked = in_words(resolved.models, resolved.method)
+                raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
         classes = replace(
@@ -347,8 +354,10 @@ class _Run:
         with self.step("attacking"):
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
-        if self.looked.chosen_by_looking:
-            verdicts = tuple(_only_measured(verdict, self.looked.sentence()) for verdict in verdicts)
+            verdicts = judged(verdicts, target)
+            for verdict in verdicts:
+                if not verdict.ok:
+                    raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
         recoding = self.job.policy.recoding
         with self.step("measuring usefulness"):
             metrics = self.useful(made)
@@ -512,10 +521,13 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
             continue
         near = model.nearest(classes, context)
         remedy = f"; this release would satisfy {near}" if near else ""
-        if model.use == "gate":
+        if isinstance(model, BeliefAtMost):
+            remedy += f"; {INSTEAD}"
+        elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
-                "that, the choice of other methods then says something about the values"
+                "that, the choice of other methods then says something about the values. Or require what is meant, a "
+                "belief: {model: belief, max: 1/4} with that method chooses the parameter and guarantees it"
             )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 
@@ -528,12 +540,6 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
         hierarchies=resolved.hierarchies,
         domains={s.name: s.values for s in resolved.spec.sensitive},
     )
-
-
-def _only_measured(verdict: Verdict, why: str) -> Verdict:
-    """Nothing is guaranteed for settings that may have been chosen by their outcome."""
-    changed: dict[str, Any] = {"status": "measured", "why": why}
-    return replace(verdict, **changed) if getattr(verdict, "status", None) == "guaranteed" else verdict
 
 
 def _seeded(seed: int) -> bytes:

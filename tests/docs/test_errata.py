@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from pages import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"

@@ -3,6 +3,7 @@
 from maskwright.core.metric import Metric
 from maskwright.metrics.classes import average_class_size, discernibility, suppression
 from maskwright.metrics.correlation import correlation_change
+from maskwright.metrics.distortion import sensitive_distortion
 from maskwright.metrics.distributions import distribution_distance, earth_movers_distance
 from maskwright.metrics.entropy import non_uniform_entropy
 from maskwright.metrics.loss import arx_loss, granularity, information_loss, precision
@@ -30,6 +31,9 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "predictive-utility", predictive_utility, "1 = as good as the original", "high", "groups", True
+        ),
+        Metric(
+            "sensitive-distortion", sensitive_distortion, "0 = every value is true, 1 = none is", better="low"
         ),
     )
 }
