@@ -49,7 +49,7 @@ def _only_measured(verdict: Verdict, chosen_by_looking: str) -> Verdict:
     """Nothing is guaranteed for settings that may have been chosen by their outcome; whether it holds is the same."""
     if not chosen_by_looking or verdict.status != "guaranteed":
         return verdict
-    return replace(verdict, status="measured", why=chosen_by_looking)
+    return replace(verdict, status="measured", why=f"{chosen_by_looking}; {verdict.why}")
 
 
 def _same(model: Model, verdict: Verdict) -> bool:
