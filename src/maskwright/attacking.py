@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
@@ -45,7 +46,14 @@ def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Ad
     found = [a.run(target, adversary) for a in able if a.applies(target)]
     if target.chosen_by_looking:
         found = [_only_measured(beliefs, target.chosen_by_looking) for beliefs in found]
-    return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+    return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
+
+
+def exceeding(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]:
+    """The attacks that lead to more than a stated bound. A belief in a range of values is none in a value."""
+    if bound is None:
+        return []
+    return [b for b in found if ATTACKS[b.attack].about != "ranges" and b.worst.upper > bound]
 
 
 def _only_measured(beliefs: Beliefs, why: str) -> Beliefs:

@@ -42,7 +42,7 @@ def release(method: str) -> Any:
     ("method", "query", "correlation", "prediction"),
     [
         ("optimal-lattice", ("3.75", "0.520"), "0.084", "0.81"),
-        ("mondrian", ("0.29", "0.067"), "0.022", "1.00"),
+        ("mondrian", ("0.29", "0.067"), "0.022", "0.99"),
         ("anatomy", ("0.16", "0.098"), None, "0.64"),
     ],
 )

@@ -203,7 +203,6 @@ def test_measured_by_the_attack(source: Path) -> None:
             [{"model": "simple-l-diversity", "l": 2}],
             "anatomized",
         ),
-        ({"name": "mask", "l": 3, "values": ["cancer"]}, [], "no bound is proven for mask"),
         ({"name": "alpha-k-local"}, [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}], "no bound"),
     ],
     ids=str,
@@ -222,6 +221,18 @@ def test_what_no_attack_can_judge_is_refused(
     assert verdict_of(mw.anonymize(source, policy(method, *trivial, disease=ONE_SET))).ok
     neighbour = [SIZE, *require, HALF | {"max": "0.99", "adversary": "neighbour"}]
     assert verdict_of(mw.anonymize(source, policy(method, *neighbour, disease=ONE_SET))).ok
+
+
+def test_mask_is_measured_by_an_adversary_who_knows_it(source: Path) -> None:
+    release = mw.anonymize(
+        source,
+        policy({"name": "mask", "l": 3, "values": ["cancer"]}, SIZE, HALF | {"max": "0.99"}, disease=ONE_SET),
+    )
+    found = verdict_of(release)
+    assert (found.ok, found.status) == (True, "measured")
+    assert "no bound is proven for mask" in found.why
+    [known] = [b for b in release.beliefs if b.attack == "minimality"]
+    assert found.worst == pytest.approx(float(known.worst.upper))
 
 
 @pytest.mark.parametrize(("bucket", "largest", "believed"), [(None, "1/2", 0.4), (2, "0.9", 1)])

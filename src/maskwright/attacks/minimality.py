@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -33,7 +33,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
 
@@ -46,7 +46,7 @@ class Minimality(Attack):
     """
 
     name: ClassVar[str] = "minimality"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
     draws: int = Field(default=200, ge=10, le=100_000)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maskwright import history
+from maskwright.attacks import ATTACKS
 from maskwright.comparing.cache import Cache
 from maskwright.comparing.pareto import pareto_front
 from maskwright.comparing.points import Candidate, candidates
@@ -56,8 +57,9 @@ class Point:
 
     @property
     def worst(self) -> Fraction | None:
-        """The largest belief that any attack leads to."""
-        return max(self.beliefs.values(), default=None)
+        """The largest belief that any attack leads to; a belief in a range of values is none in a value."""
+        counted = (value for name, value in self.beliefs.items() if ATTACKS[name].about != "ranges")
+        return max(counted, default=None)
 
     def risk(self, attack: str) -> Fraction | None:
         return self.worst if attack == WORST else self.beliefs.get(attack)
