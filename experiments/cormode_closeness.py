@@ -21,14 +21,14 @@ from maskwright.report.charts import Chart, Series
 
 ROWS = 45_222
 ENOUGH = 1_000  # accepted draws per group, where all occupations are looked at
-TRIES = 50_000  # draws after which a group is given up
+TRIES = 20_000  # draws after which a group is given up
 LARGEST = 60  # rows; larger groups are not drawn
 DIFFERS = (
     "How rows are put into buckets under t-closeness, and which values of t were used, is not printed. Shown are: one "
     "occupation against all others, row by row and in buckets of ⌈1/(share + t)⌉ rows (the smallest that may hold "
     "somebody), with beliefs computed, not drawn; and all 14 occupations row by row, where beliefs are drawn: orders "
     f"of a group's values are drawn until {ENOUGH:,} are accepted because no shorter prefix is close. That can only be "
-    f"done for groups of at most {LARGEST} rows and 20 groups a run; 'judged' in the CSV is the share of all rows in "
+    f"done for groups of at most {LARGEST} rows and 12 groups a run; 'judged' in the CSV is the share of all rows in "
     "groups of that size. A distance that is drawn is overstated by chance by about 0.05. Orders of attributes as in "
     "(a), (b)."
 )
@@ -198,10 +198,10 @@ def figure_3cd(quick: bool) -> Outcome:
     steps = [
         Fraction(x) for x in (("0.1", "0.2") if quick else ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3"))
     ]
-    seeds = range(1 if quick else 6)
+    seeds = range(1 if quick else 4)
     rows = [of_one(p, t, kind, seeds) for p in POSITIVES for kind in ("rows", "buckets") for t in steps]
     for t in [Fraction(x) for x in (("0.5",) if quick else ("0.3", "0.4", "0.5"))]:
-        runs = [drawn_risk(t, seed, 3 if quick else 20) for seed in seeds[: 1 if quick else 3]]
+        runs = [drawn_risk(t, seed, 3 if quick else 12) for seed in seeds[: 1 if quick else 3]]
         rows.append(averaged("rows, drawn", "all", t, 1, runs))
     series = []
     for occupation, kind in dict.fromkeys((r["occupation"], r["kind"]) for r in rows):
@@ -253,7 +253,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> tuple[str, Verdict]:
 
 
 def again() -> list[Mapping[str, Any]]:
-    return [of_one("Tech-support", Fraction("0.1"), kind, range(6)) for kind in ("rows", "buckets")]
+    return [of_one("Tech-support", Fraction("0.1"), kind, range(4)) for kind in ("rows", "buckets")]
 
 
 EXPERIMENTS = [

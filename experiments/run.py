@@ -15,7 +15,7 @@ from experiments.common import PAPERS, Done, Experiment, leave
 from experiments.pages import write_pages
 
 MODULES = (
-    "codip", "cormode", "cormode_closeness", "cormode_queries", "martin", "truta", "wong_attack",
+    "codip", "cormode", "cormode_closeness", "cormode_queries", "martin", "truta", "wong_attack", "wong_mask",
 )  # fmt: skip
 
 
