@@ -18,6 +18,7 @@ from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
 from maskwright.report import write_data_card, write_report
+from maskwright.report.around import Around
 from maskwright.report.report import Examples
 from maskwright.tables import Layout
 from maskwright.verify import CLASSES, REFERENCE, sha256
@@ -30,7 +31,8 @@ KeepPrivate = Literal["all", "report", "none"]
 class Contents:
     """What a folder is filled with, besides the tables.
 
-    `reference` and `classes` are what `verify` needs to know of the input; `source` names and fingerprints it.
+    `reference` and `classes` are what `verify` needs to know of the input; `source` names and fingerprints it;
+    `around` is what other settings would have given.
     """
 
     release: Release
@@ -41,6 +43,7 @@ class Contents:
     reference: Mapping[str, Any]
     classes: Mapping[str, Any] | None
     source: Mapping[str, Any]
+    around: Around | None = None
 
 
 def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
@@ -60,7 +63,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         return
     private = stage.private
     (private / "policy.yaml").write_text(release.policy.to_yaml(), encoding="utf-8")
-    write_report(private / "report.html", release, contents.examples, dictionary)
+    write_report(private / "report.html", release, contents.examples, contents.source, contents.around)
     write_json(private / REFERENCE, contents.reference)
     if contents.classes is not None:
         write_json(private / CLASSES, contents.classes)
@@ -119,6 +122,8 @@ def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout
                 columns.append(column)
                 continue
             column["role"] = policy.columns[name].role
+            if grouping.changes is not None and grouping.changes.attribute == name:
+                column["distorted"] = True  # a reader must know that some values are wrong
             if name in published:
                 labels = published[name]
                 texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}

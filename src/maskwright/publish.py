@@ -57,6 +57,7 @@ from maskwright.verify import classes_from, measure, reference_to
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode
+    from maskwright.report.around import Around
 
 
 @dataclass(frozen=True)
@@ -301,12 +302,15 @@ class _Run:
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
             release = self.finish(made, verdicts, places)
+            around = self.look_around(made) if keep_private != "none" else None
             with self.step("reporting"):
                 contents = Contents(
                     release, made.layouts, files, kind, self.examples(made, written),
                     reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies),
                     self.recorded_classes(made),
-                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
+                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),
+                     "command": _command(self.job)},
+                    around,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
         except OSError as problem:
@@ -314,6 +318,16 @@ class _Run:
                 f"cannot write the release to {str(stage.destination)!r}: {problem.strerror or problem}"
             ) from None
         return release
+
+    def look_around(self, made: _Made) -> Around:
+        """What a stricter or a looser policy would cost, for the private report."""
+        from maskwright.report.around import look_around
+
+        with self.step("trying other settings"):
+            return look_around(
+                made.resolved.method, made.prepared.task, made.resolved.models, made.grouping,
+                self.job.policy.recoding.exact, self.timings,
+            )  # fmt: skip
 
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
@@ -458,3 +472,9 @@ def _seeded(seed: int) -> bytes:
 
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def _command(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"
