@@ -58,7 +58,6 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     reference, _ = reference_of(target, secrets.attribute)
     distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
     farthest = distance.argmax()
-    doubled, published = _above(secrets, ratios, there, Fraction(2)), int(secrets.sizes.sum())
     return {
         **_largest(grouping, secrets, ratios, there, "ratio"),
         "gain": _largest(grouping, secrets, gains, there, "gain"),

@@ -107,10 +107,10 @@ def buckets(
 
 def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[Any]:
     """The number of each listed row's block and value."""
-    kind = np.dtype(np.int32 if blocks.n_groups * n_values < 2**31 else np.int64)
-    key: NDArray[Any] = np.repeat(np.arange(blocks.n_groups, dtype=kind) * kind.type(n_values), blocks.sizes)
-    key += values[blocks.order]
-    return key
+    first = np.arange(blocks.n_groups, dtype=np.int64) * n_values
+    if blocks.n_groups * n_values < 2**31:  # half the memory, where the numbers fit
+        return np.repeat(first.astype(np.int32), blocks.sizes) + values[blocks.order]
+    return np.repeat(first, blocks.sizes) + values[blocks.order]
 
 
 def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> None:  # noqa: E741

@@ -8,7 +8,7 @@ depends on it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from maskwright.core.events import Progress
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.method import Method, Task
+from maskwright.core.method import Method, Piece, Task
 from maskwright.core.model import Model
 from maskwright.errors import Cancelled, MaskwrightError, PolicyNotMet
 from maskwright.methods.minimal import minimal_nodes
@@ -64,32 +64,27 @@ class Clock:
         return self.left() <= 0
 
 
-def look_around(
-    method: Method,
-    task: Task,
-    models: Sequence[Model],
-    made: Grouping,
-    exact: bool,
-    timings: Mapping[str, float],
-) -> Around:
+def look_around(pieces: Sequence[Piece], exact: bool, timings: Mapping[str, float]) -> Around:
     """Search again with other settings, within a small part of the time the release took."""
+    if len(pieces) != 1:
+        return Around(
+            note="Not looked at for a release of several tables: run it with another setting to see."
+        )
+    made, task = pieces[0], pieces[0].task
     clock = Clock(max(AT_LEAST_S, SHARE * sum(timings.values())))
     one = timings.get("searching", 0.0)
     settings = other_settings(task)
     if not settings:
-        return Around(
-            (), _minimal(method, task, made, clock), "The search has no k or l that could be varied."
-        )
+        return Around((), _minimal(made, clock), "The search has no k or l that could be varied.")
     if one * len(settings) > clock.seconds:
         seconds = f"{one:.0f} s" if one >= 1.5 else f"{one:.1f} s"
         which = " and ".join(name for name, _ in settings)
         note = f"Not looked at: for {which}, each takes another search of about {seconds}. Run it with that setting"
         return Around((), None, f"{note} in the policy and another output folder.")
-    gates = [m for m in models if m.use == "gate" and not m.needs()]
-    others = [_describe(made, task, exact, f"{_setting(task)} (this release)", [])]
+    others = [_describe(made.grouping, replace(task, gates=()), exact, f"{_setting(task)} (this release)")]
     for name, search in settings:
-        others.append(_tried(method, replace(task, search=search), gates, exact, name, clock))
-    return Around(others, _minimal(method, task, made, clock), "")
+        others.append(_tried(made.method, replace(task, search=search), exact, name, clock))
+    return Around(others, _minimal(made, clock), "")
 
 
 def other_settings(task: Task) -> list[tuple[str, list[Model]]]:
@@ -146,18 +141,9 @@ def _quietly(task: Task, clock: Clock) -> Task:
     return replace(task, progress=_within(clock, task.progress), rng=np.random.default_rng())
 
 
-def _tried(
-    method: Method, task: Task, gates: Sequence[Model], exact: bool, setting: str, clock: Clock
-) -> Other:
-    def search() -> Other:
-        return _describe(method.group(_quietly(task, clock)), task, exact, setting, gates)
-
-    return _unless_refused(search, task, setting)
-
-
-def _unless_refused(search: Callable[[], Other], task: Task, setting: str) -> Other:
+def _tried(method: Method, task: Task, exact: bool, setting: str, clock: Clock) -> Other:
     try:
-        return search()
+        return _describe(method.group(_quietly(task, clock)), task, exact, setting)
     except Cancelled:
         task.progress.check()  # the user wants to stop, not the clock
         return Other(setting, refused="not looked at: the search took too long for a report")
@@ -167,18 +153,18 @@ def _unless_refused(search: Callable[[], Other], task: Task, setting: str) -> Ot
         return Other(setting, refused=str(problem))
 
 
-def _describe(found: Grouping, task: Task, exact: bool, setting: str, gates: Sequence[Model]) -> Other:
+def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> Other:
     shown = exact_view(found) if exact else found
     classes = found.published_classes
-    failing = [m.name for m in gates if not m.check(classes, task.context).ok]
+    failing = [m.name for m in task.gates if not m.needs() and not m.check(classes, task.context).ok]
     refused = f"refused by the gate {' and '.join(failing)}" if failing else ""
     loss = information_loss(shown, task.weights)
     return Other(setting, loss, found.published_rows, found.classes.n, refused)
 
 
-def _minimal(method: Method, task: Task, made: Grouping, clock: Clock) -> list[MinimalNode] | None:
+def _minimal(made: Piece, clock: Clock) -> list[MinimalNode] | None:
     """Every minimal choice of levels, where the lattice is small."""
-    nodes = made.search.get("nodes")
+    nodes, method, task = made.grouping.search.get("nodes"), made.method, made.task
     if method.name not in FULL_DOMAIN or not isinstance(nodes, int) or nodes > SMALL_LATTICE or clock.over():
         return None
     known = ("objective", "suppression", "suppress", "suppressed_rows")

@@ -34,7 +34,10 @@ HOW = {
         ESTIMATE,
     ),
 }
-CONTENTS = [("columns", "Columns"), ("promised", "What was promised"), ("compute", "How to compute with it")]
+CONTENTS = [
+    ("columns", "Columns"), ("promised", "What was promised"), ("relation", "How the tables relate"),
+    ("compute", "How to compute with it"),
+]  # fmt: skip
 ABOUT = {
     "quasi-identifiers": "It is about finding somebody's row.",
     "sensitive": "It is about learning a sensitive value.",
@@ -57,6 +60,7 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
     if seeded:
         text = "This release was made with a fixed seed, for a test or an experiment."
         warning = [tag("div", tag("strong", "Not for use"), tag("p", text), class_="verdict no")]
+    parts = dictionary.get("parts", ())
     names = {(c["table"], c["name"]) for c in dictionary["columns"]}
     return page(
         "Data card",
@@ -65,8 +69,9 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         *warning,
         _columns(dictionary),
         _promises(promised),
+        *_relation(parts),
         _compute(dictionary),
-        contents=CONTENTS,
+        contents=[c for c in CONTENTS if parts or c[0] != "relation"],
     )  # fmt: skip
 
 
@@ -99,6 +104,25 @@ def _promises(promised: Sequence[Mapping[str, Any]]) -> Markup:
     )  # fmt: skip
 
 
+def _relation(parts: Sequence[Mapping[str, Any]]) -> list[Markup]:
+    """How several tables about the same people relate, and what cannot be linked."""
+    if not parts:
+        return []
+    rows = [(p["name"], f"{p['rows']:,}", ", ".join(p["sensitive"])) for p in parts]
+    return [
+        section(
+            "relation", "How the tables relate",
+            table(("table", "rows", "sensitive columns"), rows, numbers=(1,), caption="The tables of this release"),
+            tag("p", f"The {len(parts)} tables describe the same people, each with the quasi-identifiers and with some "
+                     "of the sensitive columns. They cannot be joined: there is no key, each has its own order of "
+                     "rows, and each was recoded on its own, so the same person may carry other labels elsewhere."),
+            tag("p", "Within a table, columns of a row belong to the same person. Across tables nothing can be said "
+                     "about one person, and associations between columns of different tables are not in this release: "
+                     "do not estimate them by joining on quasi-identifiers."),
+        )
+    ]  # fmt: skip
+
+
 def _compute(dictionary: Mapping[str, Any]) -> Markup:
     parts = [tag("p", text) for text in HOW[dictionary["recoding"]]]
     if dictionary["recoding"] != "generalise":
@@ -125,6 +149,9 @@ def _compute(dictionary: Mapping[str, Any]) -> Markup:
 def _meaning(column: Mapping[str, Any], recoding: str) -> str:
     if column["role"] == "group":
         return "the number of the group" + (", the same in both tables" if recoding == "bucketize" else "")
+    if "set_of" in column:
+        how = "a list" if column["separator"] is None else f"separated by “{column['separator']}”"
+        return f"a set of values ({how}); empty: none of these values"
     if column.get("distorted"):
         return "as collected, except that some values were replaced on purpose"
     if column["role"] == "sensitive" and recoding != "generalise":
@@ -137,7 +164,7 @@ def _meaning(column: Mapping[str, Any], recoding: str) -> str:
 
 
 def _labels(column: Mapping[str, Any]) -> str:
-    labels = column.get("labels")
+    labels = column.get("labels", column.get("set_of"))
     if labels is None:
         return ""
     more = f" … ({len(labels):,} in all)" if len(labels) > 12 else ""
@@ -148,6 +175,7 @@ def promise(item: Mapping[str, Any]) -> str:
     """A requirement as one phrase: k-anonymity (k 5), of disease."""
     settings = ", ".join(f"{k} {v}" for k, v in item["parameters"].items() if v is not None)
     about = f", for {item['attribute']}" if item.get("attribute") else ""
+    about += f" in {item['part']}" if item.get("part") else ""
     status = f": {item['status']}" if item.get("status") else ""
     return f"{item['model']} ({settings}){about}{status}"
 

@@ -41,15 +41,20 @@ def chance(value: Fraction) -> str:
 
 
 def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
-    target = release.target
-    if target is None:
+    if release.target is None:
         return "measured", "how the release was made is not known here"
+    tables = release.target.tables
+    looked = next((t.chosen_by_looking for t in tables if t.chosen_by_looking), "")
+    if looked and ATTACKS[found.attack].about == "values":
+        return "measured", looked
+    if len(tables) > 1:
+        return "measured", "no bound is proven for several tables about the same people"
     if ATTACKS[found.attack].about == "rows":
-        return _of_rows(release, target, found)
-    return _of_values(target, found)
+        return _of_rows(release.target, found)
+    return _of_values(release.target, found)
 
 
-def _of_rows(release: Release, target: Target, found: Beliefs) -> tuple[Status, str]:
+def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:
     """A class shows how many people may be meant, however it was made."""
     k = max((model.least_size(target.context) for model in target.models), default=1)
     if target.exact:

@@ -16,9 +16,10 @@ from maskwright.models import MODELS
 from maskwright.report.around import Around
 from maskwright.report.headline import Headline, chance, headline
 from maskwright.report.html import Markup, bullets, folded, page, section, table, tag
+from maskwright.report.plans import plan_section
 from maskwright.report.risk import risk_section
 from maskwright.report.search import search_section
-from maskwright.report.usefulness import distinct, examples_section, usefulness_section
+from maskwright.report.usefulness import examples_section, usefulness_section
 from maskwright.version import __version__
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
@@ -45,6 +46,7 @@ def report(
         tag("div", _answer(release), _worst(headline(release)), _figures(release), id="answer"),
         _asked(release),
         risk_section(release.beliefs),
+        plan_section(release),
         usefulness_section(release),
         examples_section(examples),
         search_section(release, around),
@@ -92,8 +94,7 @@ def _worst(found: Headline | None) -> Markup:
 
 
 def _figures(release: Release) -> Markup:
-    parts = [part.grouping for _, part in distinct(release.parts)]
-    first = parts[0]
+    parts, first = release.groupings, release.grouping
     facts = [
         *([(str(len(parts)), "tables that cannot be joined")] if len(parts) > 1 else []),
         (
@@ -111,8 +112,9 @@ def _figures(release: Release) -> Markup:
 
 def _asked(release: Release) -> Markup:
     rows = [
-        (v.model, v.attribute or "", v.bound, show(v.worst) if v.worst is not None else "", v.quantity,
-         v.use, tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
+        (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
+         show(v.worst) if v.worst is not None else "", v.quantity, v.use,
+         tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
         for v in release.verdicts
     ]  # fmt: skip
     head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
@@ -133,6 +135,8 @@ def _asked(release: Release) -> Markup:
 
 def _left_out(release: Release) -> Markup:
     lines = list(release.notes)
+    if (why := release.history.get("why")) and why not in lines:
+        lines.append(why)
     if release.dropped_columns:
         lines.append(f"columns that are not published: {', '.join(release.dropped_columns)}")
     return section(

@@ -72,9 +72,8 @@ def _sizes(beliefs: Beliefs) -> list[Markup]:
 def _knowledge(beliefs: Beliefs) -> list[Markup]:
     """Disclosure against pieces of knowledge."""
     columns = beliefs.measures.get("attributes")
-    curves = (
-        {n: c for n, c in columns.items() if c.get("implications")} if isinstance(columns, Mapping) else {}
-    )
+    known = columns.items() if isinstance(columns, Mapping) else ()
+    curves = {name: c for name, c in known if isinstance(c, Mapping) and c.get("implications")}
     if not curves:
         return []
     series, parts = list[Series](), list[Markup]()

@@ -10,7 +10,7 @@ from maskwright.core.release import Release
 from maskwright.report.around import Around
 from maskwright.report.bars import percent
 from maskwright.report.html import Markup, folded, section, table, tag
-from maskwright.report.usefulness import distinct
+from maskwright.report.usefulness import named_groupings
 
 ELSEWHERE = {
     "levels",
@@ -30,12 +30,12 @@ ONLY_SEARCHED = (
 
 def search_section(release: Release, around: Around | None) -> Markup:
     parts: list[Markup] = []
-    for several, part in distinct(release.parts):
-        search = part.grouping.search
+    for name, grouping in named_groupings(release):
+        search = grouping.search
         rows = [
             (key.replace("_", " "), _plain(value)) for key, value in search.items() if key not in ELSEWHERE
         ]
-        caption = "What the method did" + (f" for {part.name}" if several else "")
+        caption = "What the method did" + (f" for {name}" if name else "")
         parts.append(table(("", "figure"), rows, caption=caption))
         if note := search.get("note"):
             parts.append(tag("p", note))

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.release import Part, Release, level_names
+from maskwright.core.release import Release, level_names
 from maskwright.metrics import METRICS
+from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
+from maskwright.metrics.entropy import attribute_bits
 from maskwright.metrics.loss import attribute_losses
 from maskwright.report.bars import distribution, paired, percent
 from maskwright.report.html import Markup, section, table, tag
@@ -51,6 +53,9 @@ class Spread:
     after: Shares
     published_as: str | None = None  # of quasi-identifiers: the level
     loss: float | None = None
+    bits: float | None = None
+    variation: float = 0.0
+    work: float = 0.0
 
 
 def usefulness_section(release: Release) -> Markup:
@@ -59,9 +64,9 @@ def usefulness_section(release: Release) -> Markup:
         for name, value in release.metrics.items()
     ]
     parts: list[Markup] = []
-    for several, part in distinct(release.parts):
-        spreads = spreads_of(part.grouping, release.policy.recoding.exact)
-        about = f" in {part.name}" if several else ""
+    for name, grouping in named_groupings(release):
+        spreads = spreads_of(grouping, release.policy.recoding.exact)
+        about = f" in {name}" if name else ""
         parts += [_overview(spreads, about), *(_column(s, about) for s in spreads)]
     return section(
         "usefulness", "Usefulness",
@@ -70,16 +75,18 @@ def usefulness_section(release: Release) -> Markup:
     )  # fmt: skip
 
 
-def distinct(parts: Sequence[Part]) -> list[tuple[bool, Part]]:
-    """The parts with a grouping of their own (the two tables of a bucketized one share theirs)."""
-    found = {id(part.grouping): part for part in reversed(parts)}
-    return [(len(found) > 1, part) for part in reversed(found.values())]
+def named_groupings(release: Release) -> list[tuple[str, Grouping]]:
+    """Each grouping with the name of its table; a name is not needed where there is one grouping."""
+    several = len(release.groupings) > 1
+    names = {id(part.grouping): part.name for part in reversed(release.parts)}
+    return [(names[id(g)] if several else "", g) for g in release.groupings]
 
 
 def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
     """Every column that the grouping knows of: quasi-identifiers by rows, sensitive ones by people."""
     shown = exact_view(grouping) if exact else grouping
-    losses, levels = attribute_losses(shown), level_names(shown) or {}
+    losses, levels, bits = attribute_losses(shown), level_names(shown) or {}, attribute_bits(shown)
+    moved, work = attribute_total_variation(grouping, exact), attribute_earth_movers(grouping, exact)
     found = []
     summary = grouping.summary
     for hierarchy, codes, labels in zip(summary.attributes, summary.codes, shown.labels, strict=True):
@@ -90,7 +97,7 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
             Spread(
                 name, Shares.of(level.labels, before, hierarchy.ordered),
                 Shares.of(labels.texts, after, False),
-                levels.get(name, "labels by group"), float(losses[name]),
+                levels.get(name, "labels by group"), float(losses[name]), bits[name], moved[name], work[name],
             )
         )  # fmt: skip
     original, published = summary.totals().sensitive, grouping.published_classes.sensitive
@@ -99,7 +106,7 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
         found.append(
             Spread(
                 name, Shares.of((None, *counts.values), counts.totals, counts.ordered),
-                Shares.of((None, *now.values), now.totals, counts.ordered),
+                Shares.of((None, *now.values), now.totals, counts.ordered), variation=moved[name], work=work[name],
             )
         )  # fmt: skip
     return found
@@ -107,14 +114,14 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
 
 def _overview(spreads: Sequence[Spread], about: str) -> Markup:
     rows = [
-        (s.name, s.published_as, f"{len(s.before.values):,}", f"{len(s.after.values):,}", percent(s.loss))
+        (s.name, s.published_as or "as collected", f"{len(s.before.values):,}", f"{len(s.after.values):,}",
+         "" if s.loss is None else percent(s.loss), "" if s.bits is None else f"{s.bits:,.0f}",
+         f"{s.variation:.4f}", f"{s.work:.4f}")
         for s in spreads
-        if s.loss is not None
-    ]
-    head = ("column", "published at level", "values before", "labels after", "loss")
-    return table(
-        head, rows, numbers=(2, 3, 4), caption=f"Loss of each quasi-identifier{about} (0% = as it was)"
-    )
+    ]  # fmt: skip
+    head = ("column", "published at level", "values before", "values after", "loss", "bits lost", "total variation",
+            "earth mover's distance")  # fmt: skip
+    return table(head, rows, numbers=range(2, 8), caption=f"What each column lost{about} (0 = as it was)")
 
 
 def _column(spread: Spread, about: str) -> Markup:
