@@ -142,8 +142,10 @@ def _quietly(task: Task, clock: Clock) -> Task:
 
 
 def _tried(method: Method, task: Task, exact: bool, setting: str, clock: Clock) -> Other:
+    quiet = _quietly(task, clock)
     try:
-        return _describe(method.group(_quietly(task, clock)), task, exact, setting)
+        quiet.progress.check()
+        return _describe(method.group(quiet), task, exact, setting)
     except Cancelled:
         task.progress.check()  # the user wants to stop, not the clock
         return Other(setting, refused="not looked at: the search took too long for a report")
