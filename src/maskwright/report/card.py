@@ -34,6 +34,10 @@ HOW = {
         ESTIMATE,
     ),
 }
+EXACT = (
+    "The quasi-identifiers are published as they are. People can be found by them, so treat these rows as personal "
+    "data; what is protected is the link to the sensitive values."
+)
 CONTENTS = [
     ("columns", "Columns"), ("promised", "What was promised"), ("relation", "How the tables relate"),
     ("compute", "How to compute with it"),
@@ -68,7 +72,7 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order says nothing.", class_="lead"),
         *warning,
         _columns(dictionary),
-        _promises(promised),
+        _promises(promised, dictionary),
         *_relation(parts),
         _compute(dictionary),
         contents=[c for c in CONTENTS if parts or c[0] != "relation"],
@@ -79,26 +83,32 @@ def _columns(dictionary: Mapping[str, Any]) -> Markup:
     columns, parts = dictionary["columns"], []
     tables = list(dict.fromkeys(c["table"] for c in columns))
     for name in tables:
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (c["name"], c["role"], _meaning(c, dictionary["recoding"]), _labels(c))
             for c in columns
             if c["table"] == name
         ]
+        head: tuple[str, ...] = ("column", "role", "what it holds now", "values")
+        if not any(row[-1] for row in rows):
+            head, rows = head[:-1], [row[:-1] for row in rows]
         caption = f"Table “{name}”" if len(tables) > 1 else "Columns of the table"
-        parts.append(table(("column", "role", "what it holds now", "values"), rows, caption=caption))
+        parts.append(table(head, rows, caption=caption))
     roles = tag("p", "Quasi-identifier: something that others may know of a person. Sensitive: what nobody should "
                      "learn about a person. Insensitive: neither.", class_="note")  # fmt: skip
     return section("columns", "Columns", *parts, roles)
 
 
-def _promises(promised: Sequence[Mapping[str, Any]]) -> Markup:
-    """Each requirement in the policy's words, and in plain ones."""
+def _promises(promised: Sequence[Mapping[str, Any]], dictionary: Mapping[str, Any]) -> Markup:
+    """Each requirement in the policy's words, and in plain ones; and what is not promised."""
+    known = [c for c in dictionary["columns"] if c["role"] == "quasi-identifier"]
+    exact = known and dictionary["recoding"] != "generalise" and not any(c["recoded"] for c in known)
     items = [part for p in promised for part in (tag("dt", promise(p)), tag("dd", plainly(p)))]
     return section(
         "promised", "What was promised",
         tag("p", "A class is everybody who is published with the same quasi-identifiers, or under the same group "
                  "number. What follows was counted in the published files before they were handed over."),
         tag("dl", *items) if items else tag("p", "Nothing."),
+        *([tag("p", EXACT)] if exact else []),
         tag("p", "Not promised: anything about insensitive columns, and anything about an adversary who knows more "
                  "than the requirements above speak of. Do not try to find people in it.", class_="note"),
     )  # fmt: skip

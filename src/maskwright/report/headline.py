@@ -44,14 +44,13 @@ def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
     if release.target is None:
         return "measured", "how the release was made is not known here"
     tables = release.target.tables
-    looked = next((t.chosen_by_looking for t in tables if t.chosen_by_looking), "")
-    if looked and ATTACKS[found.attack].about == "values":
-        return "measured", looked
     if len(tables) > 1:
         return "measured", "no bound is proven for several tables about the same people"
     if ATTACKS[found.attack].about == "rows":
         return _of_rows(release.target, found)
-    return _of_values(release.target, found)
+    status, basis = _of_values(release.target, found)
+    looked = release.target.chosen_by_looking
+    return ("measured", looked) if looked and status == "guaranteed" else (status, basis)
 
 
 def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:

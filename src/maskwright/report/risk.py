@@ -15,9 +15,9 @@ from maskwright.report.html import Markup, bullets, folded, join, section, table
 
 INTRODUCTION = (
     "The largest belief that each attack leads to, for an adversary who knows the method, its settings and everybody's "
-    "quasi-identifiers. Outlined: before the release (for background-knowledge: with the release, before the fact is "
-    "known). Filled: after it."
+    "quasi-identifiers. Outlined: before the release. Filled: after it."
 )
+FACTS = " For background-knowledge, before means with the release, but without the fact."
 ABOUT = {"values": "a value", "rows": "which row", "ranges": "a range of values"}
 
 
@@ -33,7 +33,7 @@ def risk_section(found: Sequence[Beliefs]) -> Markup:
     shares = [(b.attack, float(b.worst.before), float(b.worst.after)) for b in found]
     return section(
         "risk", "Risk before and after",
-        tag("p", INTRODUCTION),
+        tag("p", INTRODUCTION, FACTS if any("facts" in ATTACKS[b.attack].takes for b in found) else ""),
         tag("figure", paired("Largest belief per attack, before and after; figures are in the table", shares, 1.0)),
         table(head, rows, caption="The worst belief of each attack"),
         *(part for b in found for part in _sizes(b)),

@@ -93,10 +93,10 @@ def _others(around: Around | None) -> list[Markup]:
     if around.others:
         rows = [
             (o.setting, "" if o.loss is None else percent(float(o.loss)), _count(o.rows), _count(o.classes),
-             o.refused or "would do")
-            for o in around.others
+             o.refused or ("would be possible" if i else "published"))
+            for i, o in enumerate(around.others)
         ]  # fmt: skip
-        head = ("setting", "information loss", "rows published", "classes", "")
+        head = ("setting", "information loss", "rows published", "classes", "outcome")
         parts.append(table(head, rows, numbers=(1, 2, 3), caption="The same search with another setting"))
         parts.append(tag("p", ONLY_SEARCHED, class_="note"))
     if around.note:
