@@ -16,7 +16,7 @@ import pytest
 import maskwright as mw
 from maskwright.errors import NotVerified, PolicyError, PolicyNotMet
 from maskwright.verify import verify
-from patients import write_csv
+from patients import Command, write_csv
 
 HEADER = ["name", "age", "sex", "job", "income", "ward", "symptoms"]
 SYMPTOMS = ["cough", "fever", "pain", "rash"]
@@ -155,6 +155,20 @@ def test_it_can_be_attacked_later(source: Path, tmp_path: Path) -> None:
     assert set(shares.measures["tables"]) == {"table-1", "table-2"}
     assert "absent" not in shares.worst.why
     assert "false" not in shares.worst.why
+
+
+def test_the_command_attacks_one_release_or_several(source: Path, tmp_path: Path, maskwright: Command) -> None:
+    for name, recoding in (("r", "generalise"), ("s", "bucketize")):
+        mw.anonymize(source, policy(GIVEN, recoding=recoding), tmp_path / name)
+    one = maskwright("attack", tmp_path / "r", "--attack", "intersection")
+    assert one.code == 0, one.err
+    assert "rows of table-1 and table-2: two belong together" in one.out
+    both = maskwright("attack", tmp_path / "r", tmp_path / "s", "--attack", "intersection", "--json")
+    assert both.code == 0, both.err
+    measures = both.json["beliefs"][0]["measures"]
+    assert set(measures["in_several_tables"]) >= {"job", "income", "symptoms=cough"}
+    everything = maskwright("attack", tmp_path / "r")
+    assert "background-join" in everything.out
 
 
 def test_a_changed_table_is_noticed(source: Path, tmp_path: Path) -> None:
