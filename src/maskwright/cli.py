@@ -23,6 +23,7 @@ first steps:
   maskwright verify release/                           recounts what was written
   maskwright attack release/                           what could anybody believe about anybody?
   maskwright audit published.csv --qi age,zip,sex --sensitive disease
+  maskwright compare patients.csv -p policy.yaml --grid k=2,5,10
 """
 
 
@@ -74,6 +75,9 @@ def parser() -> argparse.ArgumentParser:
     _add_audit(
         add("audit", "how safe is a table that some tool produced? with or without the original", _audit)
     )
+    _add_compare(
+        add("compare", "risk against usefulness of several policies; nothing is published", _compare)
+    )
     command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
@@ -95,6 +99,48 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
         "--keep-private", choices=("all", "report", "none"), default="all",
         help="what stays in private/ (default: all that later attacks need)",
     )  # fmt: skip
+    command.add_argument(
+        "--metric", action="append", default=[],
+        help="measure a costly metric too: query-error, correlation-change, predictive-utility",
+    )  # fmt: skip
+
+
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "-p",
+        "--policy",
+        required=True,
+        action="append",
+        type=Path,
+        help="policy file (may be given several times)",
+    )
+    command.add_argument(
+        "--grid", action="append", default=[], metavar="SETTING=VALUES",
+        help="cross the policies with values of a setting: k=2,5,10, method=optimal-lattice,mondrian, mondrian.cut=…",
+    )  # fmt: skip
+    command.add_argument(
+        "-o", "--output", type=Path, default=Path("maskwright-comparison"), help="default: %(default)s"
+    )
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace a comparison that is already there"
+    )
+    command.add_argument(
+        "--metric",
+        action="append",
+        help="a costly metric to measure (default: query-error; none: only the cheap ones)",
+    )
+    command.add_argument(
+        "--utility", default="information-loss", help="metric on the chart (default: %(default)s)"
+    )
+    command.add_argument(
+        "--risk", default="worst", help="worst, or the name of one attack (default: %(default)s)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of random choices (default: %(default)s)")
+    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--no-cache", action="store_true", help="run every policy, even if it was compared before"
+    )
 
 
 def _add_init(command: argparse.ArgumentParser) -> None:
@@ -183,11 +229,12 @@ def _fail(code: int, message: str, details: str, as_json: bool) -> int:
 
 def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.core.policy import Policy
-    from maskwright.publish import Job
+    from maskwright.publish import Job, metrics_named
 
     job = Job(
         source=options.source, policy=Policy.load(options.policy), destination=options.output,
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
+        metrics=metrics_named(options.metric),
     )  # fmt: skip
     return _publish(job, options)
 
@@ -206,6 +253,25 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
     else:
         print("\n".join(release_lines(release)))
     return 0 if release.ok else 1
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from maskwright.api import compare
+    from maskwright.comparing.points import parse_grid
+    from maskwright.terminal import Display, comparison_lines
+
+    metrics = ["query-error"] if options.metric is None else [m for m in options.metric if m != "none"]
+    with Display(quiet=options.json, verbose=options.verbose) as display:
+        found = compare(
+            options.source, options.policy, options.output, grid=parse_grid(options.grid), metrics=metrics,
+            utility=options.utility, risk=options.risk, overwrite=options.overwrite, seed=options.seed,
+            memory=options.memory, cache=not options.no_cache, on_event=display.show,
+        )  # fmt: skip
+    if options.json:
+        print(json.dumps(found.as_dict() | {"path": str(options.output)}, ensure_ascii=False))
+    else:
+        print("\n".join(comparison_lines(found, options.output)))
+    return 0 if found.ok else 1
 
 
 def _demo(options: argparse.Namespace) -> int:

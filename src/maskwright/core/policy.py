@@ -63,7 +63,8 @@ class Column(Settings):
         None, description="values that must not be inferred, as sets; default: each value on its own"
     )
     multivalued: str | bool = Field(
-        False, description="each cell is a set of values: the separator of a text, or true for a column of lists"
+        False,
+        description="each cell is a set of values: the separator of a text, or true for a column of lists",
     )
     near_unique: Literal["refuse", "allow"] = Field(
         "refuse", description="an insensitive column whose values single people out is refused unless allowed"
@@ -88,7 +89,11 @@ class Column(Settings):
             "insensitive": {"near_unique"},
         }.get(self.role, set())
         for key in sorted(self.model_fields_set - {"role"} - allowed):
-            what = "that is multivalued" if self.multivalued and key != "multivalued" else f"with role {self.role}"
+            what = (
+                "that is multivalued"
+                if self.multivalued and key != "multivalued"
+                else f"with role {self.role}"
+            )
             raise ValueError(f"{key!r} means nothing for a column {what}; remove it")
         if self.multivalued == "":
             raise ValueError('multivalued: the separator is empty; write multivalued: ";", or true for lists')
@@ -167,7 +172,9 @@ class Recoding(Settings):
             )
         return self
 
-    def blocks(self, sensitive: Sequence[str], sets: Sequence[SetColumn] = ()) -> list[tuple[str, ...]] | None:
+    def blocks(
+        self, sensitive: Sequence[str], sets: Sequence[SetColumn] = ()
+    ) -> list[tuple[str, ...]] | None:
         """The sensitive attributes whose values stay together in a row; None: all of them do.
 
         A column of sets stands for its bits, which are never taken apart.

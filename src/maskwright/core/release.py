@@ -39,6 +39,7 @@ class Release:
     dropped_columns: tuple[str, ...] = ()
     seeded: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
+    history: Mapping[str, Any] = field(default_factory=dict)  # what was tried on the same input before
     path: Path | None = None
     target: Target | None = field(default=None, repr=False)
     saver: Callable[..., Path] | None = field(default=None, repr=False)
@@ -105,6 +106,7 @@ class Release:
             "levels": level_names(grouping),
             "notes": list(self.notes),
             "seeded": self.seeded,
+            "history": dict(self.history),
             "timings": dict(self.timings),
         }
 

@@ -223,7 +223,17 @@ class DuckDBEngine:
 def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
     label = "the published table"
     return DuckTable(
-        recoded.columns, t.caller, t.format, label, name, {}, True, "rowid", t.frame, recoded.typed, sets=t.sets
+        recoded.columns,
+        t.caller,
+        t.format,
+        label,
+        name,
+        {},
+        True,
+        "rowid",
+        t.frame,
+        recoded.typed,
+        sets=t.sets,
     )
 
 
