@@ -81,18 +81,32 @@ def run(
             this.close()
 
 
+@contextmanager
+def prepared(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Prepared]:
+    """A table that was read and summarised under a policy, for looking at choices; nothing is published."""
+    this = _Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    try:
+        yield this.prepare()
+    finally:
+        this.close()
+
+
 def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
-    try:
-        prepared = this.prepare()
-        known = ("objective", "suppression", "suppress", "suppressed_rows")
-        options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
-        return minimal_nodes(prepared.task, **options)
-    finally:
-        this.close()
+    with prepared(job, on_event) as ready:
+        return minimal_nodes(ready.task, **node_options(job.policy))
+
+
+def node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
 
 
 class _Run:
@@ -146,7 +160,7 @@ class _Run:
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def prepare(self) -> _Prepared:
+    def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
         with self.step("reading"):
@@ -167,7 +181,7 @@ class _Run:
             summary, [m for m in resolved.models if m.use == "search"], _context(summary, resolved), self.rng,
             resolved.weights, resolved.levels, self.progress, census,
         )  # fmt: skip
-        return _Prepared(resolved, source, stamp, fingerprint, task)
+        return Prepared(resolved, source, stamp, fingerprint, task)
 
     def make(self) -> _Made:
         """Everything up to the recoded, not yet written table."""
@@ -306,7 +320,7 @@ class _Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
+class Prepared:
     """A table that was read and summarised, and the task for a method."""
 
     resolved: Resolved
@@ -320,7 +334,7 @@ class _Prepared:
 class _Made:
     """What `make` hands to the ways out."""
 
-    prepared: _Prepared
+    prepared: Prepared
     grouping: Grouping
     classes: Classes  # of the grouping, with what the models need to know of them
     needs: frozenset[Need]
