@@ -22,11 +22,11 @@ STATIC = Path(__file__).parent / "static"
 
 
 class Assets(StaticFiles):
-    """Static files; their addresses carry the version, so that a browser may keep them."""
+    """Static files: nothing private, so that a browser may keep them, and ask whether they changed."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)
-        response.headers["cache-control"] = "private, max-age=86400"
+        response.headers["cache-control"] = "no-cache"
         return response
 
 

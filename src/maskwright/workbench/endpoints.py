@@ -200,10 +200,9 @@ async def upload(
     x_file_name: Annotated[str, Header(description="percent-encoded")] = "table.csv",
 ) -> dict[str, Any]:
     """Upload a table: the body is the file itself. It is kept in the project, readable by its owner only."""
-    name = Path(unquote(x_file_name).replace("\\", "/")).name[:120] or "table.csv"
-    name = "".join(c for c in name if c.isprintable())
+    name = safe_name(unquote(x_file_name))
     made = await run_in_threadpool(here.create, Path(name).stem or "table")
-    target = made.folder / "data" / (name if not name.startswith(".") else "table" + name)
+    target = made.folder / "data" / name
     try:
         await _store(request, target)
     except BaseException:
@@ -214,6 +213,15 @@ async def upload(
     write_json(made.folder / "project.json", meta)
     await run_in_threadpool(look, request, made, Looked())
     return described(made)
+
+
+def safe_name(sent: str) -> str:
+    """The last part of a name, without what a file system or a terminal could take for something else."""
+    name = "".join(c for c in Path(sent.replace("\\", "/")).name if c.isprintable())[-120:]
+    bare = name.lstrip(".")
+    if bare and bare == name:
+        return name
+    return bare if "." in bare else f"table.{bare or 'csv'}"
 
 
 async def _store(request: Request, target: Path) -> None:
@@ -327,7 +335,7 @@ def preview(this: This, number: int, body: Coarsened) -> dict[str, Any]:
             spec = body.asked().resolved(folder, name)
             hierarchy = hierarchies.built(spec, name, seen["values"], policy, folder)
     except (HierarchyError, PolicyError) as problem:
-        return {"ok": False, **hierarchies.raise_at(problem, seen["values"])}
+        return {"ok": False, **hierarchies.refusal(problem, seen["values"], body.csv)}
     counts = dict(zip(seen["values"], seen["counts"], strict=True))
     shown = hierarchies.preview(hierarchy, counts)
     return {"ok": True, "tree": hierarchies.as_tree_text(hierarchy) if hierarchy.is_chain else None, **shown}

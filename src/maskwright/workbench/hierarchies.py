@@ -174,5 +174,18 @@ def way_of(spec: Any) -> str:
     return "suppress"
 
 
-def raise_at(problem: HierarchyError | PolicyError, values: Sequence[str]) -> dict[str, Any]:
-    return {"error": str(problem), "values": concerned(str(problem), values)}
+def refusal(
+    problem: HierarchyError | PolicyError, values: Sequence[str], pasted: str | None
+) -> dict[str, Any]:
+    """An error for the editor: in words, and with the values concerned; of a pasted table also by their line."""
+    text = str(problem)
+    named = concerned(text, values)
+    if pasted is not None:
+        text = re.sub(r"hierarchy file '[^']*'", "the pasted table", text)
+        lines = pasted.splitlines()
+        for number in map(int, re.findall(r"\bline (\d+)", text)):
+            first = (
+                re.split(r"[;,\t]", lines[number - 1])[0].strip().strip('"') if number <= len(lines) else ""
+            )
+            named += [first] if first in values and first not in named else []
+    return {"error": text, "values": named}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
+from markupsafe import Markup, escape
 
 from maskwright.attacking import ADVERSARIES
 from maskwright.attacks import ATTACKS
@@ -341,4 +343,11 @@ def embedded(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
-templates.env.filters["embedded"] = embedded
+def marked(text: str) -> Markup:
+    """A docstring's `code` and *words* as HTML."""
+    escaped = str(escape(text))
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    return Markup(re.sub(r"(?<!\w)\*(\w[^*]*)\*(?!\w)", r"<em>\1</em>", escaped))  # noqa: S704 - escaped above
+
+
+templates.env.filters |= {"embedded": embedded, "marked": marked}

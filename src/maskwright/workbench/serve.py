@@ -59,7 +59,7 @@ def serve(options: Options) -> int:
         )
         app = create_app(workspace, keys, roots, options.memory)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off"
+            app, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none"
         )
         shown = options.names[0] if options.names else _bracketed(options.host)
         _announce(options, f"http://{shown}:{port}/start?token={keys.token}", keys.token, workspace.root)

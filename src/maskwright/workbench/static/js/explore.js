@@ -20,6 +20,16 @@ function risks(beliefs) {
   return found;
 }
 
+/** Choices for the axes: every metric and risk that some point has. */
+function offer(x, y, points) {
+  const names = (key) => [...new Set(points.flatMap((p) => Object.keys(p[key])))];
+  x.append(...names("metrics").map((name) => el("option", { value: name }, name)));
+  y.append(...names("risks").map((name) => el("option", { value: name }, name)));
+  if (names("metrics").includes("information-loss")) x.value = "information-loss";
+  const belief = names("risks").find((name) => name.startsWith("worst belief"));
+  if (belief) y.value = belief;
+}
+
 const given = data("choices-data");
 if (given?.choices.length) solutionSpace(given);
 const compared = data("compare-data");
@@ -33,11 +43,7 @@ function solutionSpace({ choices, rows }) {
   });
   const x = document.getElementById("x");
   const y = document.getElementById("y");
-  x.append(...Object.keys(points[0].metrics).map((name) => el("option", { value: name }, name)));
-  if (points[0].metrics["information-loss"] !== undefined) x.value = "information-loss";
-  y.append(...Object.keys(points[0].risks).map((name) => el("option", { value: name }, name)));
-  const belief = [...y.options].find((o) => o.value.startsWith("worst belief"));
-  if (belief) y.value = belief.value;
+  offer(x, y, points);
   let chosen = null;
 
   const chart = () =>
@@ -71,7 +77,7 @@ function solutionSpace({ choices, rows }) {
       el("td", { class: "number" }, short(p.metrics["information-loss"])),
       el("td", { class: "number" }, p.choice.suppressed.toLocaleString("en")),
       el("td", { class: "number" }, p.choice.classes.toLocaleString("en")),
-      el("td", { class: "number" }, short(Object.values(p.risks).at(-1))),
+      el("td", { class: "number risk" }),
     ),
   );
   table.append(el("thead", {}, el("tr", {}, ...head.map((h, i) => el("th", { scope: "col", class: i > 1 ? "number" : "" }, h)))), el("tbody", {}, ...body));
@@ -108,27 +114,38 @@ function solutionSpace({ choices, rows }) {
     );
   }
 
-  x.addEventListener("change", chart);
-  y.addEventListener("change", chart);
-  chart();
+  const again = () => {
+    body.forEach((row, r) => (row.querySelector(".risk").textContent = short(points[r].risks[y.value])));
+    chart();
+  };
+  x.addEventListener("change", again);
+  y.addEventListener("change", again);
+  again();
 }
 
 function methods(results) {
   if (!results.length) return;
-  const values = results.map((r) => {
-    const worst = r.release.beliefs[0];
-    return { method: r.method.name, x: value(r.release.metrics["information-loss"]), y: worst ? value(worst.worst.after) : 0, attack: worst?.attack };
-  });
-  draw(document.getElementById("compare-chart"), () => ({
-    height: 260,
-    data: { values },
-    encoding: {
-      x: { field: "x", type: "quantitative", title: "information loss (less is better)", scale: { zero: true } },
-      y: { field: "y", type: "quantitative", title: "worst belief of any attack", scale: { zero: true } },
-    },
-    layer: [
-      { mark: { type: "point", filled: true, size: 120, tooltip: true }, encoding: { tooltip: [{ field: "method" }, { field: "x", title: "information loss", format: ".4~g" }, { field: "y", title: "worst belief", format: ".4~g" }, { field: "attack" }] } },
-      { mark: { type: "text", align: "left", dx: 9, fontSize: 12 }, encoding: { text: { field: "method" } } },
-    ],
+  const points = results.map((r) => ({
+    method: r.method.name,
+    metrics: Object.fromEntries(Object.entries(r.release.metrics).map(([k, v]) => [k, value(v)])),
+    risks: risks(r.release.beliefs),
   }));
+  const [x, y] = [document.getElementById("cx"), document.getElementById("cy")];
+  offer(x, y, points);
+  const chart = () =>
+    draw(document.getElementById("compare-chart"), () => ({
+      height: 260,
+      data: { values: points.map((p) => ({ method: p.method, x: p.metrics[x.value], y: p.risks[y.value] })) },
+      encoding: {
+        x: { field: "x", type: "quantitative", title: `${x.value} (less is better)`, scale: { padding: 60, zero: false } },
+        y: { field: "y", type: "quantitative", title: y.value, scale: { zero: true } },
+      },
+      layer: [
+        { mark: { type: "point", filled: true, size: 120 }, encoding: { tooltip: [{ field: "method" }, { field: "x", title: x.value, format: ".4~g" }, { field: "y", title: y.value, format: ".4~g" }] } },
+        { mark: { type: "text", align: "center", dy: -12, fontSize: 12 }, encoding: { text: { field: "method" } } },
+      ],
+    }));
+  x.addEventListener("change", chart);
+  y.addEventListener("change", chart);
+  chart();
 }

@@ -9,6 +9,8 @@ const $ = (id) => document.getElementById(id);
 const tabs = [...document.querySelectorAll('[role="tab"]')];
 let way = seen.way;
 let level = null;
+let asTree = null; // what the last preview would be as a tree
+let treeTouched = seen.way === "tree";
 
 // -- what the inputs say -----------------------------------------------------------------------------------------
 
@@ -91,6 +93,7 @@ async function preview() {
   if (!answer.ok) return wrong(answer);
   show(problem, null);
   tree.mark([]);
+  asTree = answer.tree;
   table(answer);
   chips(answer);
   return undefined;
@@ -177,6 +180,10 @@ function choose(tab, focus) {
     $(other.getAttribute("aria-controls")).hidden = !on;
   }
   if (focus) tab.focus();
+  if (way === "tree" && !treeTouched && asTree) {
+    $("tree-text").value = asTree; // go on from what the other tab made
+    tree.draw();
+  }
   level = null;
   changed(way !== seen.way);
 }
@@ -194,7 +201,11 @@ $("levels").addEventListener("keydown", (event) => {
 });
 
 fill();
-const tree = new TreeEditor($("tree"), $("tree-text"), () => changed());
+const tree = new TreeEditor($("tree"), $("tree-text"), () => {
+  treeTouched = true;
+  changed();
+});
+$("tree-text").addEventListener("input", () => (treeTouched = true));
 $("new-branch").addEventListener("click", () => tree.branch());
 $("add-width").addEventListener("click", () => addWidth().focus());
 document.querySelector(".editor > section").addEventListener("input", () => changed());
