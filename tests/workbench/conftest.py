@@ -65,7 +65,8 @@ def people(rows: int = 240) -> str:
     """A small table in which a release is possible: name, age, sex, town, diagnosis."""
     towns, sick = ["Aveiro", "Braga", "Coimbra", "Porto"], ["flu", "asthma", "gout", "cancer", "none"]
     lines = (
-        f"Person {i:03},{20 + i * 7 % 50},{'FM'[i % 2]},{towns[i // 3 % 4]},{sick[i * 3 % 5]}\n" for i in range(rows)
+        f"Person {i:03},{20 + i * 7 % 50},{'FM'[i % 2]},{towns[i // 3 % 4]},{sick[i * 3 % 5]}\n"
+        for i in range(rows)
     )
     return "name,age,sex,town,diagnosis\n" + "".join(lines)
 

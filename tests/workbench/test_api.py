@@ -57,9 +57,7 @@ def test_the_journey(bench: Bench, tmp_path: Path) -> None:
         io.BytesIO(bench.client.get(f"/api/projects/{project}/releases/{run}/public.zip").content)
     )
     assert archive.testzip() is None
-    assert {"data.csv", "manifest.json", "data-card.html", "data-dictionary.json"} <= set(
-        archive.namelist()
-    )
+    assert {"data.csv", "manifest.json", "data-card.html", "data-dictionary.json"} <= set(archive.namelist())
     assert "Person" not in archive.read("data.csv").decode()
 
     packed = zipfile.ZipFile(

@@ -33,6 +33,9 @@ USUAL: dict[str, dict[str, str]] = {
     "p-sensitive-k-anonymity": {"p": "2", "k": "5"}, "t-closeness": {"t": "0.3", "use": "gate"},
     "nt-closeness": {"n": "1000", "t": "0.3", "use": "gate"}, "ke-anonymity": {"k": "5", "e": "1"},
     "ck-safety": {"c": "0.8", "k": "2", "use": "gate"}, "m-confidentiality": {"m": "2", "use": "gate"},
+    "delta-disclosure": {"delta": "1", "use": "gate"}, "beta-likeness": {"beta": "2", "use": "gate"},
+    "delta-presence": {"delta_max": "0.5"}, "k-map": {"k": "5"}, "average-risk": {"max": "0.05"},
+    "highest-risk": {"max": "0.2"},
 }  # fmt: skip
 
 
@@ -56,6 +59,11 @@ class Form:
     summary: str
     about: str
     fields: tuple[Field, ...]
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """What a new form begins with."""
+        return USUAL.get(self.name, {})
 
     def shown(self, parameters: Mapping[str, Any]) -> dict[str, str]:
         """Parameters of a policy as the texts of the inputs."""
@@ -96,12 +104,12 @@ def as_text(value: Any) -> str:
 
 @cache
 def models() -> dict[str, Form]:
-    return {name: _form(cls, USUAL.get(name, {}), cls.about) for name, cls in MODELS.items()}
+    return {name: _form(cls, cls.about) for name, cls in MODELS.items()}
 
 
 @cache
 def methods() -> dict[str, Form]:
-    return {name: _form(cls, {}, "method") for name, cls in METHODS.items()}
+    return {name: _form(cls, "method") for name, cls in METHODS.items()}
 
 
 @cache
@@ -112,15 +120,15 @@ def recodings() -> dict[str, str]:
     return dict(zip(parts[::2], (p.strip() for p in parts[1::2]), strict=True))
 
 
-def _form(cls: type[Registered], usual: Mapping[str, str], about: str) -> Form:
+def _form(cls: type[Registered], about: str) -> Form:
     explained = explanations(cls)
-    fields = [_field(name, cls, explained.get(name, ""), usual) for name in cls.model_fields]
+    fields = [_field(name, cls, explained.get(name, "")) for name in cls.model_fields]
     # what must be said first, then what may be said; `use` last, because it is about the requirement as a whole
     fields.sort(key=lambda f: (f.name == "use", not f.required, f.name == "attribute"))
     return Form(cls.name, cls.summary_line(), about, tuple(fields))
 
 
-def _field(name: str, cls: type[Settings], help_: str, usual: Mapping[str, str]) -> Field:
+def _field(name: str, cls: type[Settings], help_: str) -> Field:
     info = cls.model_fields[name]
     default = "" if info.is_required() or info.default is None else as_text(info.default)
     if info.default_factory is not None:
@@ -144,7 +152,7 @@ def _field(name: str, cls: type[Settings], help_: str, usual: Mapping[str, str])
         kind = "number"
     elif annotation is str:
         kind = "text"
-    return Field(name, kind, info.is_required(), usual.get(name, default), help_, values)
+    return Field(name, kind, info.is_required(), default, help_, values)
 
 
 def _inner(annotation: Any) -> Any:

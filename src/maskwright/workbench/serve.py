@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import os
@@ -63,7 +64,8 @@ def serve(options: Options) -> int:
         )
         shown = options.names[0] if options.names else _bracketed(options.host)
         _announce(options, f"http://{shown}:{port}/start?token={keys.token}", keys.token, workspace.root)
-        uvicorn.Server(config).run(sockets=[listener])
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how it is meant to end
+            uvicorn.Server(config).run(sockets=[listener])
     finally:
         workspace.close()
         listener.close()
