@@ -2,7 +2,8 @@
 
 request.json   kind and parameters, written before the process starts
 events.jsonl   one line per event of the pipeline
-result.json    written last; without it and without a living process the run was interrupted
+result.json    what was found; may be large
+outcome.json   how it ended, written last; without it and without a living process the run was interrupted
 lock           held (flock) by the process while it lives
 cancel         asks the run to stop
 log            what the process printed; only its kind of error, never data
@@ -20,6 +21,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ class Job:
     def id(self) -> str:
         return self.folder.name
 
-    @property
+    @cached_property
     def request(self) -> dict[str, Any]:
         return dict(_read(self.folder / "request.json") or {})
 
@@ -45,20 +47,26 @@ class Job:
         return str(self.request.get("kind"))
 
     @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How it ended (ok, error, cancelled); None while it has not."""
+        return _read(self.folder / "outcome.json")
+
+    @property
     def result(self) -> dict[str, Any] | None:
-        return _read(self.folder / "result.json")
+        """What a run that succeeded found."""
+        return _read(self.folder / "result.json") if (self.outcome or {}).get("ok") else None
 
     @property
     def state(self) -> str:
         """running, done, failed, cancelled or interrupted."""
-        result = self.result
-        if result is None:
+        outcome = self.outcome
+        if outcome is None:
             if self.alive():
                 return "running"
-            result = self.result  # it may have ended between the two looks
-        if result is None:
+            outcome = self.outcome  # it may have ended between the two looks
+        if outcome is None:
             return "interrupted"
-        return "done" if result["ok"] else "cancelled" if result.get("cancelled") else "failed"
+        return "done" if outcome["ok"] else "cancelled" if outcome.get("cancelled") else "failed"
 
     def alive(self) -> bool:
         try:
@@ -90,15 +98,15 @@ class Job:
         (self.folder / "cancel").touch(mode=0o600)
 
     def as_dict(self, since: int = 0) -> dict[str, Any]:
-        request, result = self.request, self.result or {}
+        request, outcome = self.request, self.outcome or {}
         return {
             "id": self.id,
             "kind": request.get("kind"),
             "state": self.state,
             "started": request.get("started"),
-            "seconds": round(result.get("ended", time.time()) - request.get("began", time.time()), 1),
+            "seconds": round(outcome.get("ended", time.time()) - request.get("began", time.time()), 1),
             "events": self.events(since),
-            "error": result.get("error"),
+            "error": outcome.get("error"),
             "stopping": (self.folder / "cancel").exists(),
         }
 

@@ -1,6 +1,6 @@
 """What a run of the workbench executes, in a process of its own: `python -m maskwright.workbench.worker FOLDER`.
 
-Every kind of run goes through the same functions as the command line. Whatever happens, `result.json` is written
+Every kind of run goes through the same functions as the command line. Whatever happens, `outcome.json` is written
 last, and says what happened in one sentence.
 """
 
@@ -54,8 +54,10 @@ class Run:
         self._asked = time.monotonic()
         return (self.folder / "cancel").exists()
 
-    def finish(self, **result: Any) -> None:
-        write_json(self.folder / "result.json", {"ended": time.time(), **result})
+    def finish(self, result: dict[str, Any] | None = None, **outcome: Any) -> None:
+        if result is not None:
+            write_json(self.folder / "result.json", result)
+        write_json(self.folder / "outcome.json", {"ended": time.time(), **outcome})
 
     def watch(self) -> None:
         """End this process when it was asked to stop and does not (a query cannot be asked)."""
@@ -214,7 +216,7 @@ def main(folder: Path) -> int:
     threading.Thread(target=run.watch, daemon=True).start()
     try:
         result = KINDS[run.request["kind"]](run)
-        run.finish(ok=True, **result)
+        run.finish(result, ok=True)
     except Cancelled as problem:
         run.finish(ok=False, cancelled=True, error=str(problem))
     except MaskwrightError as problem:
