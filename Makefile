@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs clean
+.PHONY: help setup demo test check bench docs experiments experiments-quick clean
 
 help:  ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 setup: $(VENV)/dev  ## everything for development, in .venv
 
@@ -31,6 +31,12 @@ bench: $(VENV)/dev  ## speed against peers and against the physical limit
 
 docs: $(VENV)/dev  ## rebuild the generated pages of docs/
 	$(BIN)/python docs/build.py
+
+experiments: $(VENV)/dev  ## the figures of the five papers, into docs/papers/ (half an hour)
+	$(BIN)/python -m experiments.run
+
+experiments-quick: $(VENV)/dev  ## the same with fewer repetitions, into build/papers/ (three minutes)
+	$(BIN)/python -m experiments.run --quick --out build/papers
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info maskwright-demo

@@ -9,7 +9,7 @@ from maskwright.version import __version__
 
 if TYPE_CHECKING:
     from maskwright import attacks, methods, metrics, models
-    from maskwright.api import anonymize, attack, minimal_nodes, policy_schema, suggest_policy
+    from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
 
@@ -19,6 +19,7 @@ _HOME = {
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
+    "audit": "maskwright.api",
     "minimal_nodes": "maskwright.api",
     "policy_schema": "maskwright.api",
     "suggest_policy": "maskwright.api",
@@ -32,6 +33,7 @@ __all__ = [
     "anonymize",
     "attack",
     "attacks",
+    "audit",
     "methods",
     "metrics",
     "minimal_nodes",

@@ -1,8 +1,8 @@
-"""The Python surface: `anonymize`, `attack`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
+"""The Python surface: `anonymize`, `attack`, `audit`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.publish import Job, minimal_choices, run
+from maskwright.resolve import reading as reading_of
 
 if TYPE_CHECKING:
+    from maskwright.auditing import Audit
     from maskwright.methods.nodes import MinimalNode
     from maskwright.suggest import Suggestion
 
@@ -85,8 +87,63 @@ def attack(
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)
     if not found:
-        raise UsageError("this attack does not apply to this release")
+        raise UsageError(
+            f"this attack does not apply to this release, or {who.name} does not know enough for it"
+        )
     return found[0]
+
+
+def audit(
+    table: Any,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    *,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    require: Sequence[Any] = (),
+    original: Any = None,
+    sensitive_table: Any = None,
+    group: str | None = None,
+    unit: str | None = None,
+    population: Any = None,
+    max_belief: Any = None,
+    adversary: str | Adversary | None = None,
+    facts: int | None = None,
+    reading: Reading | None = None,
+) -> Audit:
+    """Look at a table that some tool produced: what holds, what can be believed, what it gives away.
+
+    Args:
+        table: a path (CSV, Parquet) or a frame; of a bucketized release the table of quasi-identifiers.
+        quasi_identifiers: the columns an attacker could know; default: those of the policy.
+        sensitive: the columns nobody should be able to infer; default: those of the policy.
+        policy: roles, requirements and hierarchies; with `original`, its method is what the adversary knows.
+        require: requirements, e.g. `{"model": "k-anonymity", "k": 5}` or `mw.models.KAnonymity(k=5)`.
+        original: the raw table, if it is at hand.
+        sensitive_table: of a bucketized release the table of sensitive values, joined by `group`.
+        group: the column that says which rows belong together (bucketized and permuted releases).
+        unit: the column that tells persons apart, where they have several rows.
+        population: a table of everybody who could be in the data.
+        max_belief: the largest belief allowed, e.g. "1/4".
+        adversary: a preset or an `Adversary`; default: the neighbour (with a known method: knows-method).
+        facts: how many facts about others the adversary knows.
+        reading: how files are to be read, and what counts as missing.
+    """
+    from maskwright.auditing import Question, audit_table
+    from maskwright.core.exact import to_fraction
+
+    who = adversary if isinstance(adversary, Adversary) else None
+    if who is None and (adversary is not None or facts is not None):
+        who = adversary_named(str(adversary or "neighbour"), facts)
+    loaded = None if policy is None else Policy.load(policy)
+    try:
+        bound = None if max_belief is None else to_fraction(max_belief)
+    except ValueError as problem:
+        raise UsageError(f"max_belief: {problem}") from None
+    question = Question(
+        table, tuple(quasi_identifiers), tuple(sensitive), loaded, tuple(require), original, sensitive_table,
+        group, unit, population, reading or (reading_of(loaded) if loaded else Reading()), bound,
+    )  # fmt: skip
+    return audit_table(question, who)
 
 
 def minimal_nodes(

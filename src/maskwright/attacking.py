@@ -8,7 +8,7 @@ from pathlib import Path
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
-from maskwright.core.persist import load_grouping
+from maskwright.core.persist import load_census, load_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
@@ -25,6 +25,9 @@ ADVERSARIES: dict[str, Adversary] = {
     "insider": Adversary("insider", knows_method=True, facts=3),
 }
 
+# Attacks that reason about the method: nothing for somebody who does not know it.
+BY_METHOD = frozenset({"minimality"})
+
 
 def adversary_named(name: str, facts: int | None = None) -> Adversary:
     """A preset, with another number of facts if wanted."""
@@ -35,9 +38,10 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
 
 
 def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
-    """Every attack that applies, the worst belief first."""
+    """Every attack that applies and that this adversary knows enough for, the worst belief first."""
     chosen = [_built(a) for a in attacks]
-    found = [a.run(target, adversary) for a in chosen if a.applies(target)]
+    able = [a for a in chosen if adversary.knows_method or a.name not in BY_METHOD]
+    found = [a.run(target, adversary) for a in able if a.applies(target)]
     return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
 
@@ -47,6 +51,21 @@ def _built(attack: Attack | str) -> Attack:
     if attack not in ATTACKS:
         raise UsageError(f"there is no attack {attack!r}; {nearest(attack, ATTACKS)}")
     return ATTACKS[attack]()
+
+
+def knowledge(given: Sequence[str]) -> tuple[str, ...]:
+    """Statements as the command line has them; `@file` stands for the statements in a file."""
+    found = []
+    for text in given:
+        if not text.startswith("@"):
+            found.append(text)
+            continue
+        try:
+            found.append(Path(text[1:]).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "it is not a text file in UTF-8"
+            raise InputError(f"--knowing: {text[1:]!r} cannot be read: {reason}") from None
+    return tuple(found)
 
 
 def target_of(release: Release | str | Path) -> Target:
@@ -65,6 +84,7 @@ def target_of(release: Release | str | Path) -> Target:
     _, context = reference_from(read_json(private / REFERENCE))
     try:
         grouping = load_grouping(private)
+        census = load_census(private, grouping.summary.attributes)
     except (OSError, ValueError, KeyError):
         raise InputError(f"{str(private)!r} does not hold what was written there") from None
     attributes = grouping.summary.attributes
@@ -74,6 +94,6 @@ def target_of(release: Release | str | Path) -> Target:
         if (allowed := policy.columns[h.attribute].levels) is not None
     }
     return Target(
-        grouping, models_of(policy), method_of(policy), context, None, policy.recoding.exact,
+        grouping, models_of(policy), method_of(policy), context, census, policy.recoding.exact,
         weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
     )  # fmt: skip

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ first steps:
   maskwright anonymize patients.csv -p policy.yaml -o release/
   maskwright verify release/                           recounts what was written
   maskwright attack release/                           what could anybody believe about anybody?
+  maskwright audit published.csv --qi age,zip,sex --sensitive disease
   maskwright ui                                        all of it in the browser, on this machine only
 """
 
@@ -65,7 +67,14 @@ def parser() -> argparse.ArgumentParser:
         "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
     )
     command.add_argument("--facts", type=int, help="how many facts about others the adversary knows")
+    command.add_argument(
+        "--knowing", action="append", default=[], metavar="STATEMENT",
+        help="something known about people, e.g. 'not person(age=34).disease = flu'; @FILE reads a file of them",
+    )  # fmt: skip
     command.add_argument("--max-belief", help="exit with 1 when a belief is above this, e.g. 1/4")
+    _add_audit(
+        add("audit", "how safe is a table that some tool produced? with or without the original", _audit)
+    )
     command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
@@ -118,6 +127,34 @@ def _add_ui(command: argparse.ArgumentParser) -> None:
     command.add_argument("--memory", help="memory limit of each run, e.g. 4GB")
     command.add_argument("--max-upload", default="2GB", help="largest upload (default: %(default)s)")
     command.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+
+def _add_audit(command: argparse.ArgumentParser) -> None:
+    def names(text: str) -> list[str]:
+        return [name.strip() for name in text.split(",") if name.strip()]
+
+    def add(flag: str, help_: str, **more: Any) -> None:
+        command.add_argument(flag, help=help_, **more)
+
+    command.add_argument("table", help="CSV or Parquet file; of a bucketized release the quasi-identifiers")
+    add("--qi", "columns an attacker could know, e.g. age,zip,sex", type=names, default=[])
+    add("--sensitive", "columns nobody should be able to infer", type=names, default=[])
+    command.add_argument(
+        "-p", "--policy", type=Path, help="roles, requirements and hierarchies from a policy"
+    )
+    add("--require", "a requirement, e.g. 'k-anonymity k=5' (several times)", action="append", default=[])
+    add("--original", "the raw table, if it is at hand")
+    add("--sensitive-table", "the sensitive values of a bucketized release")
+    add("--group", "the column that joins the two tables, or tells the groups of a permuted one")
+    add("--unit", "the column that tells persons apart, if they have several rows")
+    add("--population", "a table of everybody who could be in the data")
+    add("--max-belief", "exit with 1 when a belief is above this, e.g. 1/4")
+    add("--adversary", "neighbour, journalist, knows-method or insider")
+    add("--facts", "how many facts about others the adversary knows", type=int)
+    add("--missing", "a text that means missing (several times)", action="append", default=[])
+    add("--delimiter", "of CSV files (default: found out)")
+    add("--encoding", "of CSV files (default: utf-8)")
+    add("--html", "also write a report to this file", type=Path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -231,12 +268,12 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from maskwright.judge import verify_release
     from maskwright.store import recover
     from maskwright.terminal import verification_lines
-    from maskwright.verify import verify
 
     notes = recover(options.release)
-    result = verify(options.release, options.recount_only)
+    result = verify_release(options.release, options.recount_only)
     if options.json:
         print(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
@@ -245,7 +282,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, target_of
+    from maskwright.attacking import adversary_named, attack_target, knowledge, target_of
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -255,7 +292,10 @@ def _attack(options: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(f"--max-belief: {problem}") from None
     who = adversary_named(options.adversary, options.facts)
-    found = attack_target(target_of(options.release), options.attack or list(ATTACKS), who)
+    attacks: list[Any] = options.attack or list(ATTACKS)
+    if options.knowing:
+        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
+    found = attack_target(target_of(options.release), attacks, who)
     above = [b for b in found if bound is not None and b.worst.upper > bound]
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
@@ -273,6 +313,31 @@ def _ui(options: argparse.Namespace) -> int:
             options.max_upload, not options.no_browser, options.json,
         )
     )  # fmt: skip
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from maskwright.api import audit
+    from maskwright.core.policy import Policy
+    from maskwright.engines.base import Reading
+    from maskwright.resolve import reading as reading_of
+
+    policy = None if options.policy is None else Policy.load(options.policy)
+    reading = reading_of(policy) if policy else Reading()
+    said = {"delimiter": options.delimiter, "encoding": options.encoding, "missing": tuple(options.missing)}
+    found = audit(
+        options.table, options.qi, options.sensitive, policy=policy, require=options.require,
+        original=options.original, sensitive_table=options.sensitive_table, group=options.group,
+        unit=options.unit, population=options.population, max_belief=options.max_belief,
+        adversary=options.adversary, facts=options.facts,
+        reading=replace(reading, **{key: value for key, value in said.items() if value}),
+    )  # fmt: skip
+    if options.html is not None:
+        try:
+            options.html.write_text(found.html(), encoding="utf-8")
+        except OSError as problem:
+            raise UsageError(f"cannot write {str(options.html)!r}: {problem.strerror}") from None
+    print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else str(found))
+    return 0 if found.ok else 1
 
 
 def _list(options: argparse.Namespace) -> int:

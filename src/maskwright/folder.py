@@ -13,7 +13,7 @@ import numpy as np
 
 from maskwright import store
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.persist import save_grouping
+from maskwright.core.persist import save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
@@ -47,7 +47,9 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     """Everything in public/ and private/ but the tables themselves."""
     release = contents.release
     promised = [
-        {"model": v.model, "parameters": v.parameters, "attribute": v.attribute} for v in release.verdicts
+        {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
+        | ({"status": v.status} if v.status else {})
+        for v in release.verdicts
     ]
     dictionary = data_dictionary(release.grouping, release.policy, contents.layouts)
     write_json(stage.public / "data-dictionary.json", dictionary)
@@ -64,6 +66,8 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         write_json(private / CLASSES, contents.classes)
     if keep_private == "all":
         save_grouping(release.grouping, private)
+        if release.target is not None and release.target.census is not None:
+            save_census(release.target.census, private)
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,

@@ -22,6 +22,7 @@ import numpy as np
 from maskwright import store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
+from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Originals
 from maskwright.core.events import Event, Progress
@@ -38,7 +39,9 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.folder import Contents, KeepPrivate, write_words
+from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
+from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import Resolved, reading, resolve
 from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
 from maskwright.verify import classes_from, measure, reference_to
@@ -188,7 +191,11 @@ class _Run:
         prepared = self.prepare()
         resolved, task = prepared.resolved, prepared.task
         with self.step("searching"):
-            grouping = resolved.method.group(task)
+            try:
+                grouping = resolved.method.group(task)
+            except PolicyNotMet as problem:
+                asked = in_words(resolved.models, resolved.method)
+                raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
         classes = furnished(grouping, needs, task.census)
         classes = replace(
@@ -255,6 +262,10 @@ class _Run:
         with self.step("attacking"):
             target = self.target(made)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
+            verdicts = judged(verdicts, target)
+            for verdict in verdicts:
+                if not verdict.ok:
+                    raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
         recoding = self.job.policy.recoding
         shown = exact_view(made.grouping) if recoding.exact else made.grouping
         measured = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
@@ -403,10 +414,13 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
             continue
         near = model.nearest(classes, context)
         remedy = f"; this release would satisfy {near}" if near else ""
-        if model.use == "gate":
+        if isinstance(model, BeliefAtMost):
+            remedy += f"; {INSTEAD}"
+        elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
-                "that, the choice of other methods then says something about the values"
+                "that, the choice of other methods then says something about the values. Or require what is meant, a "
+                "belief: {model: belief, max: 1/4} with that method chooses the parameter and guarantees it"
             )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from maskwright.calibrate import calibrated, in_words
 from maskwright.core.builders import Suppress
 from maskwright.core.events import Progress
 from maskwright.core.hierarchy import Hierarchy
@@ -26,7 +27,10 @@ def reading(policy: Policy) -> Reading:
 
 
 def models_of(policy: Policy) -> list[Model]:
-    """The requirements as models; one that concerns a sensitive attribute but names none is asked of each."""
+    """The requirements as models; one that concerns a sensitive attribute but names none is asked of each.
+
+    A requirement on belief brings the diversity with it that the method needs for a proven bound, where there is one.
+    """
     result: list[Model] = []
     for i, requirement in enumerate(policy.require):
         where = f"require[{i}]"
@@ -40,7 +44,7 @@ def models_of(policy: Policy) -> list[Model]:
                 f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
             )
         result.extend(_per_attribute(model, policy, where))
-    return result
+    return calibrated(result, method_of(policy))
 
 
 def _per_attribute(model: Model, policy: Policy, where: str) -> list[Model]:
@@ -96,6 +100,8 @@ class Resolved:
 def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
     """Check the table against the policy and build what the policy describes."""
     models, method = models_of(policy), method_of(policy)
+    for line in in_words(models, method):
+        progress.note(line)
     _check_columns(policy, table)
     census = _census(policy, engine, models)
     hierarchies: dict[str, Hierarchy] = {}

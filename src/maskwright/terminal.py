@@ -15,6 +15,7 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.exact import show
 from maskwright.core.release import Release
+from maskwright.report.details import detail_lines
 
 if TYPE_CHECKING:
     from maskwright.suggest import Suggestion
@@ -73,6 +74,8 @@ def release_lines(release: Release) -> Iterable[str]:
     yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
     for name in ("information-loss", "granularity"):
         yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    if release.metrics.get("sensitive-distortion"):
+        yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
     if g.search.get("objective") and "score" in g.search:
         yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
     if release.path:
@@ -102,15 +105,21 @@ def _ratio(text: str) -> float:
 
 
 def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[str]:
-    """One sentence per attack, the worst first."""
+    """One sentence per attack, the worst first; then the figures of each."""
     if not found:
         yield "No attack applies to this release."
     for beliefs in found:
         mark = "  ABOVE THE BOUND" if bound is not None and beliefs.worst.upper > bound else ""
         yield f"{show(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
-        yield f"{'':18}before the release: {show(beliefs.worst.before)}"
-        yield f"{'':18}{beliefs.worst.whom}"
-        yield f"{'':18}{beliefs.worst.why}"
+        yield f"{'':18}{beliefs.worst.whom}: {beliefs.worst.why}"
+    for beliefs in found:
+        yield ""
+        yield f"{beliefs.attack}, adversary {beliefs.adversary}:"
+        yield f"  before the release: {show(beliefs.worst.before)}; after it: {show(beliefs.worst.after)}"
+        if beliefs.worst.interval is not None:
+            low, high = beliefs.worst.interval
+            yield f"  it lies between {low:.6g} and {high:.6g}; decisions use the upper end"
+        yield from (f"  {line}" for line in detail_lines(beliefs))
 
 
 def verification_lines(result: Verification) -> Iterable[str]:

@@ -48,7 +48,6 @@ def test_the_example_of_the_page() -> None:
     measures = found.measures["attributes"]["s"]
     assert measures["people_in_homogeneous_classes"] == 3
     assert measures["share_in_homogeneous_classes"] == Fraction(3, 7)
-    assert measures["skewness"]["ratio"] == Fraction(7, 4)
 
 
 @given(FEW, GROUPS)
@@ -66,9 +65,6 @@ def test_the_worst_share_is_that_of_possible_worlds(groups: list[Values], droppe
                   if worst in [row[i] for row in by_counting.values()]}  # fmt: skip
         assert found.worst.before in shares
         measures = found.measures["attributes"]["s"]
-        lifts = [x / Fraction(table.count(v), len(table))
-                 for row in by_counting.values() for x, v in zip(row, domain, strict=True)]  # fmt: skip
-        assert measures["skewness"]["ratio"] == max(lifts)
         alike = [vs for vs in groups if len(set(vs)) == 1 and vs[0] is not None]
         assert measures["people_in_homogeneous_classes"] == sum(map(len, alike))
         above = [vs for vs in groups if any(2 * vs.count(v) > len(vs) for v in domain)]
@@ -106,16 +102,6 @@ def test_overlapping_sets() -> None:
     found = attack(release([{"t": ["a", "b", "c", "c"]}], models=[requirement]))
     assert found.worst.after == Fraction(3, 4)
     assert "b or c" in found.worst.why
-
-
-def test_similarity_looks_at_the_nodes_of_the_hierarchy() -> None:
-    tree = Hierarchy.of("s", ["a", "b", "c", "d"], [("kind", ["x", "x", "y", "z"])])
-    target = release([{"t": ["a", "b", "d"]}, {"u": ["c", "c", "d"]}])
-    target = replace(target, context=replace(target.context, hierarchies={"s": tree}))
-    similar = attack(target).measures["attributes"]["s"]["similarity"]
-    assert (similar.before, similar.after) == (Fraction(1, 3), Fraction(2, 3))
-    assert "x" in similar.why
-    assert attack(release([{"t": ["a"]}])).measures["attributes"]["s"]["similarity"] is None
 
 
 @given(GROUPS)

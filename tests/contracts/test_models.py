@@ -47,6 +47,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "ke-anonymity": [{"k": 2, "e": 3}, {"k": 1, "e": 5, "distinct": True}, {"k": 3, "e": 0}],
     "ck-safety": [{"c": "3/4", "k": 0}, {"c": 1, "k": 1}, {"c": "2/3", "k": 1}],
     "m-confidentiality": [{"m": 2}, {"m": "3/2", "l": 2}, {"m": 2, "sets": [["4"]]}],
+    "belief": [{"max": "1/2"}, {"max": "2/3", "adversary": "neighbour", "sets": [["1", "4"]]}],
     "delta-disclosure": [{"delta": "0.5"}, {"delta": 1}, {"delta": 1, "strict": True}],
     "beta-likeness": [{"beta": "1/2"}, {"beta": 1}, {"beta": 1, "enhanced": True}],
     "delta-presence": [{"delta_max": "1/2"}, {"delta_max": "2/3", "delta_min": "0.4"}],
@@ -73,6 +74,10 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "ke-anonymity": [{"k": 0, "e": 1}, {"k": 2, "e": -1}, {"k": 2}],
     "ck-safety": [{"c": 0, "k": 1}, {"c": "1/2", "k": -1}, {"c": 2, "k": 1}],
     "m-confidentiality": [{"m": 0}, {"m": 2, "sets": [["a"], ["a"]]}, {"m": 2, "l": 0}],
+    "belief": [
+        {}, {"max": 0}, {"max": 2}, {"max": "1/4", "adversary": "nobody"}, {"max": "1/4", "use": "search"},
+        {"max": "1/4", "facts": 2}, {"max": "1/4", "sets": []},
+    ],
     "delta-disclosure": [{"delta": 0}, {"delta": "1", "strict": "perhaps"}],
     "beta-likeness": [{"beta": 0}, {"beta": -1}],
     "delta-presence": [{"delta_max": 2}, {"delta_max": 0}, {"delta_max": "0.1", "delta_min": "0.2"}],

@@ -80,3 +80,10 @@ def test_the_public_names_are_sorted_and_there() -> None:
     assert maskwright.__all__ == sorted(maskwright.__all__)
     for name in maskwright.__all__:
         assert getattr(maskwright, name) is not None
+
+
+@pytest.mark.parametrize("name", registry("attacks"))
+def test_every_attack_says_for_whom_it_counts(name: str) -> None:
+    """Requirements on belief decide by it: an attack that says nothing would count for every adversary."""
+    attack = registry("attacks")[name]
+    assert {"about", "takes"} <= vars(attack).keys()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from maskwright.core.guarantees import l_for, promise
+from maskwright.core.guarantees import l_for, promise, worlds_alike
 from maskwright.core.model import Context
 from maskwright.core.worlds import algorithms
 from maskwright.core.worlds.bounds import greedy_ceiling
@@ -119,7 +119,11 @@ ENTROPY = MODELS["entropy-l-diversity"](l=2, attribute="s")
         ("symmetric-grouping", {}, [binary("5/2")], "2/3", True, "the values that the models name"),
         ("greedy-grouping", {"l": 3}, [binary(3)], "3/4", True, "the values that the models name"),
         ("greedy-grouping", {"extend": "1/2"}, [binary(3)], "3/4", True, "the values that the models name"),
+        ("greedy-grouping", {}, [binary(6), SIZE], "1296/3125", True, "the values that the models name"),
+        # the same test twice is one test
+        ("symmetric-grouping", {}, [binary(4), binary(3)], "1/3", True, "the values that the models name"),
         ("anatomy", {"l": 4}, [SIZE], "1/4", False, "every value"),
+        ("local-recoding", {}, [SIZE, GATE], "1/3", False, "every value"),
         ("optimal-lattice", {}, [SIZE, GATE], "1/3", False, "every value"),
         ("optimal-lattice", {}, [SIZE], None, False, "every value"),
     ],
@@ -146,6 +150,9 @@ def test_what_is_guaranteed(
         ("greedy-grouping", {"l": 4}, [binary(3)], {}, "whole l"),
         ("greedy-grouping", {}, [binary("5/2")], {}, "whole l"),
         ("greedy-grouping", {}, [binary(3)], {"dropped_for_their_values": 2}, "absence"),
+        # buckets are k rows then, or a group of whole buckets is not closed by the diversity test alone
+        ("greedy-grouping", {}, [binary(3), SIZE], {}, "closed by the diversity test alone"),
+        ("greedy-grouping", {}, [binary(3), MODELS["k-map"](k=2)], {}, "closed by the diversity test alone"),
         ("optimal-lattice", {}, [SIZE, binary(3)], {}, "no bound is proven"),
         ("optimal-lattice", {"suppress": "failing-classes"}, [binary(3)], {}, "suppressed because"),
         ("mask", {}, [SIZE], {}, "no bound is proven"),
@@ -159,3 +166,32 @@ def test_what_is_only_measured(
     found = promise(method, options, models, CONTEXT, "s", search)
     assert (found.status, found.bound) == ("measured", None)
     assert why in found.why
+
+
+def test_anatomy_promises_its_own_column() -> None:
+    """Of another column a bucket may show anything: no bound, but belief is what it shows."""
+    context = Context(domains={"s": ("P", "a"), "t": ("x", "y")})
+    search = {"l": 4, "attribute": "s"}
+    assert promise("anatomy", {"l": 4}, [], context, "s", search).bound == Fraction(1, 4)
+    other = promise("anatomy", {"l": 4}, [], context, "t", search)
+    assert (other.status, other.bound, other.shown) == ("guaranteed", None, True)
+
+
+def test_equal_parts_do_not_cover_who_knows_a_fact_too() -> None:
+    """Four rows, halves of two refused because one half holds both positives: who knows one of them knows the other.
+
+    Each person's belief is the share in the group, 1/2. With one fact it would be 1/3 if the method had said nothing;
+    knowing the method it is 1.
+    """
+
+    def refused(sa: tuple[str, ...]) -> bool:
+        return any(half.count("P") * 2 > len(half) for half in (sa[:2], sa[2:]))
+
+    worlds = [sa for sa in set(itertools.permutations("PPaa")) if refused(sa)]
+    assert Fraction(sum(sa[0] == "P" for sa in worlds), len(worlds)) == Fraction(1, 2)
+    knowing = [sa for sa in worlds if sa[1] == "P"]
+    assert Fraction(sum(sa[0] == "P" for sa in knowing), len(knowing)) == 1
+    assert not worlds_alike("mondrian", {}, [binary(2)])
+    assert worlds_alike("mondrian", {}, [SIZE, GATE])
+    assert worlds_alike("anatomy", {"l": 2}, [binary(2)])
+    assert not worlds_alike("greedy-grouping", {"anatomize": 2}, [binary(2)])

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core import credibility
 from maskwright.core.classes import Originals
-from maskwright.core.credibility import one_set, several_sets
 from maskwright.core.model import Context
+from maskwright.core.worlds import local
+from maskwright.core.worlds.credibility import credibility_global
+from maskwright.core.worlds.local import several_sets
 from maskwright.errors import PolicyError
 
 from .build import classes_of, model
@@ -37,6 +38,11 @@ def worlds(sizes: Sequence[int], held: Sequence[int], ell: Fraction) -> list[lis
             for s in range(len(held)):
                 total[i][s] += Fraction(c[s], n)
     return [[x / seen for x in row] for row in total] if seen else None
+
+
+def one_set(sizes: Sequence[int], held: int, ell: Fraction) -> list[Fraction] | None:
+    found = credibility_global(sizes, held, ell)
+    return None if found is None else [Fraction(x) for x in found.values]
 
 
 problems = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda sizes: sum(sizes) <= 7)
@@ -113,7 +119,7 @@ def test_what_cannot_be_checked_is_refused() -> None:
 
 
 def test_counting_too_many_worlds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credibility, "WORK", 10)
+    monkeypatch.setattr(local, "TABLES", 1)
     with pytest.raises(PolicyError, match="too large to count"):
         check([list("aabbcc"), list("aabbcc")], 2)
 

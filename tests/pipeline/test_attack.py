@@ -87,3 +87,25 @@ def test_what_cannot_be_attacked(table: Path, policy: Path, tmp_path: Path) -> N
         mw.attack(tmp_path / "r")
     with pytest.raises(UsageError, match="no attack"):
         mw.attack(mw.anonymize(table, policy), "magic")
+
+
+def test_who_does_not_know_the_method_cannot_reason_about_it(folder: Path) -> None:
+    known, unknown = mw.attack(folder, adversary="insider"), mw.attack(folder, adversary="neighbour")
+    assert isinstance(known, list)
+    assert isinstance(unknown, list)
+    assert {b.attack for b in known} - {b.attack for b in unknown} == {"minimality"}
+    with pytest.raises(UsageError, match="neighbour does not know enough"):
+        mw.attack(folder, "minimality", adversary="neighbour")
+
+
+def test_details_follow_the_sentences(maskwright: Command, folder: Path) -> None:
+    lines = maskwright("attack", folder, "--adversary", "insider").out.splitlines()
+    first = lines.index("")
+    assert any("linkage (exact)" in line for line in lines[:first])
+    details = lines[first:]
+    assert "linkage, adversary insider:" in details
+    assert any("people are vulnerable" in line for line in details)
+    assert any(
+        "singled out before the release by at most 3 attributes: 40 people" in line for line in details
+    )
+    assert any("known facts: " in line for line in details)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,54 @@ def test_published_and_verified(name: str, recoding: str, source: Path, tmp_path
     assert Counter(values["disease"]) == {value: n for value, n in wanted.items() if n}
     for path in (tmp_path / "r/public").iterdir():
         assert "P00" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(set(METHOD) - {"anatomy", "mask"}))
+def test_the_groups_of_any_method_can_be_anatomized(name: str, source: Path, tmp_path: Path) -> None:
+    """Buckets of four different diseases, inside the groups of the method, recounted and verified."""
+    made = policy(name, "bucketize").to_dict()
+    made["method"] |= {"anatomize": 4}
+    release = mw.anonymize(source, made, tmp_path / "r")
+    assert verify(tmp_path / "r").ok
+    g = release.grouping
+    assert g.search["anatomized"] == 4
+    assert g.published_rows + g.dropped_rows == len(ROWS)
+    shares = next(b for b in release.beliefs if b.attack == "homogeneity").worst.after
+    assert g.search["groups_left_whole"] or shares == Fraction(1, 4)
+    assert "the method's bound does not hold" in g.search["note"]
+    if "suppressed_rows" in METHODS[name].model_fields:
+        made["method"] |= {"suppressed_rows": "star"}
+        with pytest.raises(PolicyError, match="does not go with suppressed_rows"):
+            mw.anonymize(source, made)
+
+
+@pytest.mark.parametrize("recoding", ["generalise", "bucketize", "permute"])
+def test_ranges_of_a_numeric_sensitive_column_alone(recoding: str, source: Path, tmp_path: Path) -> None:
+    """Groups of neighbouring ages, whatever the quasi-identifiers: each spans at least two years and four people."""
+    made = {
+        "columns": {"zip": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}, "age": "sensitive"},
+        "require": [{"model": "ke-anonymity", "k": 4, "e": 2}],
+        "method": {"name": "anatomy", "by": "ranges"},
+        "recoding": {"name": "bucketize"} if recoding == "bucketize" else recoding,
+    }
+    release = mw.anonymize(source, made, tmp_path / "r")
+    assert verify(tmp_path / "r").ok
+    counts = release.grouping.classes.sensitive["age"]
+    ranges = sorted(
+        (min(map(int, held)), max(map(int, held))) for held in map(counts.of_class, range(counts.n_classes))
+    )
+    assert len(ranges) > 5
+    assert all(high - low >= 2 for low, high in ranges)
+    assert all(high <= low for (_, high), (low, _) in itertools.pairwise(ranges))
+
+
+@pytest.mark.parametrize("options", [{"cut": "strict"}, {"cut": "relaxed", "dimensions": "fallback"}])
+def test_cuts_without_a_guarantee_say_so(options: dict[str, Any], source: Path) -> None:
+    made = policy("mondrian", "generalise").to_dict()
+    made["method"] |= options
+    assert mw.anonymize(source, made).grouping.search["note"].startswith("no guarantee")
+    made["require"] = [SIZE]  # nothing looks at values: nothing can leak
+    assert "note" not in mw.anonymize(source, made).grouping.search
 
 
 @pytest.mark.parametrize("name", ["mondrian", "greedy-grouping", "anatomy"])

@@ -10,6 +10,8 @@ ATTACKS: Registry[Attack] = Registry(
     {
         "linkage": "linkage:Linkage",
         "homogeneity": "homogeneity:Homogeneity",
+        "skewness": "skewness:Skewness",
+        "similarity": "similarity:Similarity",
         "background-knowledge": "background_knowledge:BackgroundKnowledge",
         "minimality": "minimality:Minimality",
         "absence": "absence:Absence",

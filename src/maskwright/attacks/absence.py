@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from maskwright.attacks.draws import Bools
 from maskwright.attacks.refusals import looked_at_values, node_classes
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, secrets_of, threshold_of, word
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, columns_of, secrets_of, threshold_of, word
+from maskwright.attacks.tails import Tail, tail_of
 from maskwright.attacks.thresholds import Threshold, thresholds_of
 from maskwright.attacks.violations import violating_shares
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.exact import show
@@ -29,9 +30,14 @@ class Absence(Attack):
     """The belief about people who were dropped because a class of theirs failed a requirement about values."""
 
     name: ClassVar[str] = "absence"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
+    whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 
     def applies(self, target: Target) -> bool:
         grouping = target.grouping
+        if tail_of(target) is not None:
+            return True
         if getattr(target.method, "suppress", "") != "failing-classes" or not grouping.dropped_rows:
             return False
         if grouping.levels is None or not grouping.classes.sensitive or grouping.summary.shared is not None:
@@ -41,11 +47,16 @@ class Absence(Attack):
         rules = thresholds_of(looked_at_values(target.models), target.context)
         if not rules or len({r.attribute for r in rules}) > 1 or not disjoint(rules):
             return False
+        if rules[0].attribute not in columns_of(target):
+            return False
         return bool(Dropped.of(target).for_values.any())
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
         rules = thresholds_of(looked_at_values(target.models), target.context) or []
+        tail = tail_of(target)
+        if tail is not None:
+            return self._tail(target, adversary, secrets, tail)
         dropped = Dropped.of(target)
         found = [_worst(target, s, rules, dropped) for s in secrets if rules[0].attribute == s.attribute]
         belief, vulnerable = found[0]
@@ -53,7 +64,7 @@ class Absence(Attack):
         return Beliefs(
             self.name, adversary.name, "estimated", belief,
             {
-                "prior": "each has a value with the probability of its share in the release, independently",
+                "prior": PRIOR,
                 "dropped_for_values": int(dropped.sizes[dropped.for_values].sum()),
                 "classes_dropped_for_values": int(dropped.for_values.sum()),
                 "vulnerable_people": vulnerable,
@@ -61,6 +72,47 @@ class Absence(Attack):
                 **beside(target, secrets),
             },
         )  # fmt: skip
+
+    def _tail(self, target: Target, adversary: Adversary, secrets: Sequence[Secrets], tail: Tail) -> Beliefs:
+        """The last group of greedy grouping, which was dropped because it never satisfied the requirement."""
+        mine = next(s for s in secrets if s.attribute == tail.rule.attribute)
+        counts = target.grouping.published_classes.sensitive[mine.attribute]
+        totals, people = counts.totals, int(counts.totals.sum())
+        held = int(sum(totals[code] for code in tail.rule.codes))
+        believed = tail.beliefs(
+            max(held, 1) / (people + (held == 0))
+        )  # what nobody has is taken to occur once
+        limit = threshold_of(target.models, mine.attribute, len(target.grouping.classes.sensitive) == 1)
+        worst, vulnerable = NOTHING, 0
+        for share in believed.tolist():
+            shares = [Fraction(share), 1 - Fraction(share)]
+            beliefs = _of_secrets(mine, [tail.rule], counts.values, totals, shares)
+            vulnerable += tail.size if max(beliefs.values()) > limit else 0
+            for code, after in beliefs.items():
+                if after > worst.after:
+                    why = (
+                        f"the last {tail.people} people in the order of the method are missing: their group never "
+                        f"satisfied the requirement; in the release {show(Fraction(held, people))} hold such a value"
+                    )
+                    ends = float(after) * (1 - ROUNDING), min(1.0, float(after) * (1 + ROUNDING))
+                    whom = (
+                        f"each of {tail.size} people who were dropped, of whom {mine.name(code)} is believed"
+                    )
+                    worst = Belief(mine.before(code), after, whom, why, ends)
+        return Beliefs(
+            self.name, adversary.name, "estimated", worst,
+            {
+                "prior": PRIOR,
+                "dropped_for_values": tail.people,
+                "vulnerable_people": vulnerable,
+                "vulnerable_share": Fraction(vulnerable, tail.people),
+                **beside(target, secrets),
+            },
+        )  # fmt: skip
+
+
+PRIOR = "each has a value with the probability of its share in the release, independently"
+ROUNDING = 1e-9  # of sums in floating point, generously
 
 
 def disjoint(rules: Sequence[Threshold]) -> bool:

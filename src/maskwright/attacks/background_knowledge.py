@@ -7,55 +7,78 @@ that reveal most, exactly, and says which they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from maskwright.attacks.given import Predicate, given
 from maskwright.attacks.secrets import (
     NOTHING,
     Secrets,
     beside,
+    columns_of,
     in_words,
     people_in_words,
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Classes
 from maskwright.core.disclosure import Disclosure, Witness
 from maskwright.core.grouping import Grouping
 from maskwright.core.segments import class_sums
+from maskwright.core.statements import parse_statements
 from maskwright.kernels.max_disclosure import max_disclosure, measure
 
 
 class BackgroundKnowledge(Attack):
     """The largest belief that k facts about other people's values can bring about, with the worst facts in words.
 
+    With `knowing` (and `predicate`) it is the belief given exactly that.
+
     Attributes:
         most: how far the curve goes, in facts; further when the adversary knows more.
+        knowing: statements about people that somebody knows to be true (see the page of this attack).
+        predicate: a Python function of name → column → value for the people that `knowing` declares; True where the
+            values agree with what is known.
+        draws: how many worlds are drawn where they cannot be counted.
     """
 
     name: ClassVar[str] = "background-knowledge"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"facts"})
 
     most: int = Field(default=5, ge=0, le=100)
+    knowing: tuple[str, ...] = ()
+    predicate: Predicate | None = Field(default=None, exclude=True)
+    draws: int = Field(default=20_000, ge=100, le=10_000_000)
 
     def applies(self, target: Target) -> bool:
         classes = target.grouping.published_classes
-        return any(one_value_each(classes, name) for name in classes.sensitive)
+        return any(one_value_each(classes, name) for name in columns_of(target))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
+        if self.knowing or self.predicate is not None:
+            found = given(target, parse_statements("\n".join(self.knowing)), self.predicate, self.draws)
+            return Beliefs(
+                self.name, adversary.name, found.kind, found.worst, found.measures | beside(target, secrets)
+            )
+        return self._curve(target, adversary, secrets)
+
+    def _curve(self, target: Target, adversary: Adversary, secrets: Sequence[Secrets]) -> Beliefs:
         k = adversary.facts or 1
         attacked = [s for s in secrets if not s.several]
-        found = {s.attribute: self._column(target, s, k, len(secrets) == 1) for s in attacked}
-        worst = max((m["worst"] for m in found.values()), key=lambda b: (b.after, -b.before))
+        columns = {s.attribute: self._column(target, s, k, len(secrets) == 1) for s in attacked}
+        worst = max((m["worst"] for m in columns.values()), key=lambda b: (b.after, -b.before))
         return Beliefs(
             self.name, adversary.name, "exact", worst,
             {
                 "facts": k,
-                "attributes": found,
+                "attributes": columns,
                 "not_attacked": [s.attribute for s in secrets if s.several],
                 **beside(target, secrets),
             },

@@ -1,5 +1,4 @@
-"""Homogeneity, skewness, similarity: what the class alone tells about its people [Machanavajjhala et al. 2006; Li et
-al. 2007].
+"""Homogeneity: what the class alone tells about its people [Machanavajjhala et al. 2006].
 
 Nobody has to find a person's row to learn the person's value: it is enough that the class shows it. After the release
 the belief in a secret is its share in the class, before it the share in the whole table.
@@ -8,7 +7,7 @@ the belief in a secret is its share in the class, before it the share in the who
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,24 +15,23 @@ from maskwright.attacks.secrets import (
     NOTHING,
     Secrets,
     beside,
-    clipped,
-    gather,
     people_in_words,
     reference_of,
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.distances import distances
 from maskwright.core.grouping import Grouping
-from maskwright.core.segments import Ratios, known, wide
 
 
 class Homogeneity(Attack):
     """The belief in a sensitive value from the person's class alone: its share in the class."""
 
     name: ClassVar[str] = "homogeneity"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:
         return bool(target.grouping.published_classes.sensitive)
@@ -69,8 +67,6 @@ def measured(target: Target, secrets: Secrets, only: bool) -> dict[str, Any]:
         "threshold": threshold,
         "vulnerable_people": (vulnerable := int(secrets.sizes[np.unique(above)].sum())),
         "vulnerable_share": _of(vulnerable, secrets),
-        "skewness": skewness(grouping, secrets),
-        "similarity": similarity(target, secrets),
         "largest_distance": Fraction(0) if farthest is None else distance[farthest],
         "values_not_flagged": secrets.values_not_flagged,
         "worst_share_of_a_value_not_flagged": secrets.worst_not_flagged(),
@@ -86,10 +82,10 @@ def _of(people: int, secrets: Secrets) -> Fraction:
 def worst_share(grouping: Grouping, secrets: Secrets) -> Belief:
     """The largest share of a secret in a class."""
     worst = secrets.shares().argmax()
-    return NOTHING if worst is None else _belief(grouping, secrets, worst)
+    return NOTHING if worst is None else shown_belief(grouping, secrets, worst)
 
 
-def _belief(grouping: Grouping, secrets: Secrets, entry: int) -> Belief:
+def shown_belief(grouping: Grouping, secrets: Secrets, entry: int) -> Belief:
     group, code = int(secrets.counts.owner[entry]), int(secrets.counts.codes[entry])
     held, size = int(secrets.counts.counts[entry]), int(secrets.sizes[group])
     return Belief(
@@ -100,59 +96,3 @@ def _belief(grouping: Grouping, secrets: Secrets, entry: int) -> Belief:
         if size > 1
         else f"that person has {secrets.name(code)}, and the class shows it",
     )
-
-
-def skewness(grouping: Grouping, secrets: Secrets) -> dict[str, Any]:
-    """The secret whose belief the release multiplies most: the largest after ÷ before."""
-    counts = secrets.counts
-    whole, sizes = secrets.reference[counts.codes], secrets.sizes[counts.owner]
-    there = np.flatnonzero(whole > 0)
-    factor = int(max(sizes.max(initial=1), secrets.people))
-    up = wide(counts.counts[there], factor) * secrets.people
-    down = wide(whole[there], factor) * sizes[there]
-    ratios = Ratios(up, down)
-    top = ratios.argmax()
-    if top is None:
-        return {"ratio": Fraction(0), "belief": NOTHING}
-    return {"ratio": ratios[top], "belief": _belief(grouping, secrets, int(there[top]))}
-
-
-def similarity(target: Target, secrets: Secrets) -> Belief | None:
-    """The worst belief that a value lies under one node of the column's hierarchy; None without a hierarchy."""
-    counts = known(target.grouping.published_classes.sensitive[secrets.attribute])
-    whole, people = reference_of(target, secrets.attribute)
-    found: list[Belief] = []
-    for nodes in nodes_of(target, secrets.attribute):
-        gathered = clipped(gather(counts, tuple(nodes.values())), secrets.sizes)
-        worst = Ratios(gathered.counts, secrets.sizes[gathered.owner]).argmax()
-        if worst is None:
-            continue
-        group = int(gathered.owner[worst])
-        label, members = list(nodes.items())[int(gathered.codes[worst]) - 1]
-        held, size = int(gathered.counts[worst]), int(secrets.sizes[group])
-        inside = sum(int(whole[i + 1]) for i, v in enumerate(counts.values) if v in members)
-        found.append(
-            Belief(
-                before=Fraction(min(inside, people), people),
-                after=Fraction(held, size),
-                whom=people_in_words(target.grouping, group),
-                why=f"the {secrets.attribute} of {held} of the {size} lies under {label}",
-            )
-        )
-    return max(found, key=lambda belief: (belief.after, -belief.before), default=None)
-
-
-def nodes_of(target: Target, attribute: str) -> list[dict[str, tuple[str, ...]]]:
-    """Per level of a sensitive column's hierarchy, the nodes that cover several of its values, but not all."""
-    hierarchy = target.context.hierarchies.get(attribute)
-    if hierarchy is None:
-        return []
-    found = []
-    for level in hierarchy.levels[1:-1]:
-        members: dict[str, list[str]] = {}
-        for value, block in zip(hierarchy.values, level.blocks[1:].tolist(), strict=True):
-            members.setdefault(str(level.labels[block]), []).append(value)
-        nodes = {k: tuple(vs) for k, vs in members.items() if 1 < len(vs) < len(hierarchy.values)}
-        if nodes:
-            found.append(nodes)
-    return found

@@ -1,51 +1,134 @@
 """Linkage: somebody who knows a person's quasi-identifiers looks for that person's row.
 
-The prosecutor knows that the person is in the table; the chance to pick the right row is one over the number
-of people in the class. The marketer links everybody; the share linked correctly is the average of those risks.
+The prosecutor knows that the person is in the table: the chance to pick the right row is one over the people of the
+class. The journalist knows a population of which the table is a part: one over the people of the population who match
+the class. The marketer links everybody: the share linked correctly is the average of those chances. How few attributes
+are enough to single somebody out is told by the minimal unique sets (see `maskwright.core.uniques`).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.attacks.secrets import HALF, dropped_people, people_in_words
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
-from maskwright.core.grouping import exact_view
+from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.population import count_matches, furnished
+from maskwright.core.uniques import minimal_uniques
 
 
 class Linkage(Attack):
-    """The chance that a person who is known to be in the table is matched to the right row."""
+    """The chance that a person who is known to be in the table is matched to the right row.
 
-    name = "linkage"
+    Attributes:
+        unique_sets: combinations of up to so many attributes are searched for those that single people out
+            (0: none; fewer where the table is too large for that many).
+    """
+
+    name: ClassVar[str] = "linkage"
+    about: ClassVar[Literal["values", "rows"]] = "rows"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
+
+    unique_sets: int = Field(default=4, ge=0, le=10)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         grouping = exact_view(target.grouping) if target.exact else target.grouping
-        before = grouping.summary.tuple_classes().sizes
-        after = grouping.classes.sizes
-        smallest = int(np.argmin(after))
-        whom = ", ".join(
-            f"{labels.attribute} {_word(labels.texts[labels.of_group[smallest]])}"
-            for labels in grouping.labels
-        )
-        return Beliefs(
-            attack=self.name,
-            adversary=adversary.name,
-            kind="exact",
-            worst=Belief(
-                before=Fraction(1, int(before.min())),
-                after=Fraction(1, int(after[smallest])),
-                whom=f"each of the {int(after[smallest])} people with {whom}",
-                why="they share one class, and nothing in the release tells them apart",
-            ),
-            measures={"before": risks(before), "after": risks(after)},
-        )
+        before, after = grouping.summary.tuple_classes().sizes, grouping.classes.sizes
+        measures: dict[str, Any] = {"before": risks(before), "after": risks(after)}
+        matching = population(target, grouping)
+        worst = _prosecutor(grouping, before)
+        if matching is not None:
+            theirs, now = matching
+            measures["journalist"] = {"before": matched(before, theirs), "after": matched(after, now)}
+            if adversary.name == "journalist":
+                worst = _journalist(grouping, theirs, now)
+        if self.unique_sets:
+            measures["singled_out"] = self._uniques(grouping, before)
+        limit = _limit(target)
+        vulnerable = int(after[after * limit.numerator < limit.denominator].sum())
+        published = int(after.sum())
+        measures |= {
+            "threshold": limit,
+            "vulnerable_people": vulnerable,
+            "vulnerable_share": Fraction(vulnerable, published) if published else Fraction(0),
+            "dropped_people": dropped_people(target.grouping),
+            "dropped_for_missing_values": grouping.summary.dropped_missing,
+        }
+        return Beliefs(self.name, adversary.name, "exact", worst, measures)
+
+    def _uniques(self, grouping: Grouping, sizes: Ints) -> dict[str, Any]:
+        """Which combinations of attributes single people out: in the raw table, and by published labels."""
+        names = [h.attribute for h in grouping.summary.attributes]
+        labels = np.array([x.of_group for x in grouping.labels]).reshape(len(names), -1)
+        raw = minimal_uniques(names, grouping.summary.codes, sizes, self.unique_sets)
+        published = minimal_uniques(names, labels, grouping.classes.sizes, self.unique_sets)
+        return {"before": raw.measures(), "after": published.measures()}
 
 
-def _word(label: str | None) -> str:
-    return "(missing)" if label is None else label
+def _prosecutor(grouping: Grouping, before: Ints) -> Belief:
+    after = grouping.classes.sizes
+    smallest = int(np.argmin(after))
+    why = "they share one class, and nothing in the release tells them apart"
+    if after[smallest] == 1:
+        why = "nobody else is published with these values"
+    return Belief(
+        before=Fraction(1, int(before.min())),
+        after=Fraction(1, int(after[smallest])),
+        whom=people_in_words(grouping, smallest),
+        why=why,
+    )
+
+
+def _journalist(grouping: Grouping, before: Ints, after: Ints) -> Belief:
+    smallest = int(np.argmin(after))
+    return Belief(
+        before=Fraction(1, int(before.min())),
+        after=Fraction(1, int(after[smallest])),
+        whom=people_in_words(grouping, smallest),
+        why=f"{int(after[smallest])} of the population match this class, and any of them may be meant",
+    )
+
+
+def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
+    """People of the population who match each raw tuple, and each published class; None where that is not known.
+
+    Whoever is in the table belongs to the population too, even where the population table misses somebody.
+    """
+    census = target.census
+    if census is None or grouping.levels is None:
+        return None
+    attributes, codes = grouping.summary.attributes, grouping.summary.codes
+    raw = count_matches(census, [h.levels[0].blocks for h in attributes], codes)
+    now = furnished(grouping, frozenset({"population"}), census).population
+    if now is None:
+        return None
+    return np.maximum(raw, grouping.summary.tuple_classes().sizes), np.maximum(now, grouping.classes.sizes)
+
+
+def matched(sizes: Ints, people: Ints) -> dict[str, Any]:
+    """Journalist and marketer risk of classes of these sizes that match so many people of the population."""
+    kinds, number = np.unique(people, return_inverse=True)
+    mine = np.bincount(number.reshape(-1), weights=sizes, minlength=len(kinds)).astype(np.int64)
+    total = sum(
+        (Fraction(int(n), int(p)) for n, p in zip(mine.tolist(), kinds.tolist(), strict=True)), Fraction(0)
+    )
+    return {
+        "smallest_match": int(people.min()),
+        "highest": Fraction(1, int(people.min())),
+        "marketer": total / int(sizes.sum()),
+    }
+
+
+def _limit(target: Target) -> Fraction:
+    """Beyond this chance a person is vulnerable: one over the policy's k; where it asks for none, 1/2."""
+    k = max((model.least_size(target.context) for model in target.models), default=1)
+    return Fraction(1, k) if k > 1 else HALF
 
 
 def risks(sizes: Ints) -> dict[str, object]:

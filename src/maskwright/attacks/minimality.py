@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from maskwright.attacks.counting import counted
 from maskwright.attacks.draws import can_deal, every_world, refused_at_least
+from maskwright.attacks.external_list import with_list
 from maskwright.attacks.findings import Finding, Kind, as_shown, at_most, enumerated
 from maskwright.attacks.partitions import cut_family, cut_finding
 from maskwright.attacks.refusals import (
@@ -25,13 +26,14 @@ from maskwright.attacks.refusals import (
     some_levels_were_excluded,
 )
 from maskwright.attacks.replay import can_replay, replayed, same_without_values
+from maskwright.attacks.routes import other_route
 from maskwright.attacks.secrets import (
     Secrets,
     beside,
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
 
@@ -44,10 +46,14 @@ class Minimality(Attack):
     """
 
     name: ClassVar[str] = "minimality"
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
     draws: int = Field(default=200, ge=10, le=100_000)
 
     def applies(self, target: Target) -> bool:
+        if other_route(target) is not None:
+            return True
         classes = target.grouping.classes
         if target.method is None or not classes.sensitive or target.grouping.changes is not None:
             return False
@@ -59,7 +65,11 @@ class Minimality(Attack):
         secrets = secrets_of(target)
         measures: dict[str, Any] = beside(target, secrets)
         measures["status"] = _status(target, secrets)
-        if shows_all(target):
+        route = other_route(target)
+        if route is not None:
+            found, more = route(target, secrets, 10 * self.draws)
+            measures |= more
+        elif shows_all(target):
             found = [as_shown(target, s, BLIND_METHOD) for s in secrets]
             measures["knowing"] = METHOD
         elif cut_family(target) is not None:
@@ -68,6 +78,7 @@ class Minimality(Attack):
         else:
             found, more = self._lattice(target, secrets)
             measures |= more
+        measures |= with_list(target, secrets)
         worst = max(found, key=lambda f: (f.belief.after, -f.belief.before))
         published = int(target.grouping.classes.sizes.sum())
         measures["vulnerable_people"] = max(f.vulnerable for f in found)
@@ -158,7 +169,7 @@ def shows_all(target: Target) -> bool:
     if method is None:
         return False
     looked, options = looked_at_values(target.models), method.options()
-    if not looked and method.name in BLIND | {"local-recoding"}:
+    if not looked and method.name in BLIND:
         return True
     proven = family(method.name, options) in ("balanced", "anatomy")
     return proven and _status(target, secrets_of(target)) == "guaranteed"

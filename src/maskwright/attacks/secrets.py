@@ -77,13 +77,25 @@ class Secrets:
 
 def secrets_of(target: Target) -> list[Secrets]:
     """The secrets of every sensitive column of a release."""
-    return [_secrets(target, name) for name in target.grouping.published_classes.sensitive]
+    return [_secrets(target, name) for name in columns_of(target)]
+
+
+def columns_of(target: Target) -> list[str]:
+    """The sensitive columns that the attack is about."""
+    return [
+        n
+        for n in target.grouping.published_classes.sensitive
+        if target.secrets is None or n in target.secrets
+    ]
 
 
 def _secrets(target: Target, attribute: str) -> Secrets:
     classes = target.grouping.published_classes
     counts = known(classes.sensitive[attribute])
-    named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
+    if target.secrets is None:
+        named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
+    else:
+        named = target.secrets[attribute]
     sets = tuple((v,) for v in counts.values) if named is None else named
     whole, people = reference_of(target, attribute)
     table = ValueCounts.collect(
@@ -139,7 +151,11 @@ def _of_each(model: Model) -> bool:
 def threshold_of(models: Sequence[Model], attribute: str, only: bool = False) -> Fraction:
     """The belief beyond which a person is vulnerable: the policy's own bound, 1/l or the like; otherwise 1/2."""
     bounds = []
-    for model in models_about(models, attribute, only):
+    asked = models_about(models, attribute, only)
+    stated = [m for m in asked if isinstance(getattr(m, "max", None), Fraction)]  # a bound on belief itself
+    if stated:
+        return min(Fraction(getattr(m, "max", 1)) for m in stated)
+    for model in asked:
         settings: dict[str, Any] = {name: getattr(model, name) for name in type(model).model_fields}
         if isinstance(settings.get("alpha"), Fraction):
             bounds.append(settings["alpha"])

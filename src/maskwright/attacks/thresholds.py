@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from maskwright.attacks.refusals import Parts
+from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.model import Context, Model
 from maskwright.core.rules import ShareAtMost, SizeAtLeast
@@ -39,6 +40,12 @@ class Threshold:
         """The most of them that classes of these sizes may hold; −1 where a class is too small anyway."""
         caps = times(sizes, self.share.numerator) // self.share.denominator
         return np.where(sizes < least, -1, caps).astype(np.int64)
+
+
+def values_of(target: Target, threshold: Threshold) -> list[str]:
+    """The values of a threshold, in words."""
+    values = target.grouping.classes.sensitive[threshold.attribute].values
+    return [values[code - 1] for code in sorted(threshold.codes)]
 
 
 def thresholds_of(models: Sequence[Model], context: Context) -> list[Threshold] | None:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
@@ -13,6 +14,8 @@ from maskwright.core.method import Method
 from maskwright.core.model import Context, Model
 from maskwright.core.settings import Registered
 from maskwright.core.summary import Summary
+
+Knowledge = Literal["method", "facts", "values", "releases"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,12 @@ class Adversary:
     name: str = "neighbour"
     knows_method: bool = False
     facts: int = 0
+
+    @property
+    def knowledge(self) -> frozenset[Knowledge]:
+        """What is known besides the release and everybody's quasi-identifiers."""
+        known: set[Knowledge] = {"method"} if self.knows_method else set()
+        return frozenset(known | ({"facts"} if self.facts else set()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +46,8 @@ class Target:
         exact: the quasi-identifiers are published as they are (bucketized or permuted releases).
         weights: of the quasi-identifiers, as the method had them, and
         levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
+        secrets: the sensitive columns in question with the sets of values that must not be learned (None: each
+            value), where it is not all that the models name.
     """
 
     grouping: Grouping
@@ -47,10 +58,23 @@ class Target:
     exact: bool = False
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
+    secrets: Mapping[str, tuple[tuple[str, ...], ...] | None] | None = None
 
 
 class Attack(Registered):
-    """Plays the adversary against a release and says what may be believed afterwards."""
+    """Plays the adversary against a release and says what may be believed afterwards.
+
+    Class attributes that requirements on belief rely on:
+        about: "values" when what is believed is that somebody has a sensitive value, "rows" when it is which row is
+            somebody's.
+        takes: what it takes into account besides the release and everybody's quasi-identifiers. It counts for an
+            adversary who knows all of that (by default: for everybody).
+        whom: is it about people in the release, or about those who were dropped?
+    """
+
+    about: ClassVar[Literal["values", "rows"]] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
+    whom: ClassVar[Literal["published", "dropped"]] = "published"
 
     def applies(self, target: Target) -> bool:
         """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.hierarchy import TOP
+from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.summary import Summary
 
 
@@ -57,7 +57,8 @@ class Changes:
     """Sensitive values that a method published wrongly on purpose (MASK).
 
     `rows[i]` of the rows of cell `cells[i]` that went to group `groups[i]` are published with code `codes[i]` of
-    `attribute`; which of them is random. Entries are unique per (cell, group, code) and sorted so.
+    `attribute`; which of them is random. Entries are unique per (cell, group, code) and sorted so. `hierarchy` is that
+    of the attribute, where it has one: it says how far apart two values are.
     """
 
     attribute: str
@@ -65,6 +66,7 @@ class Changes:
     groups: Ints
     codes: NDArray[np.int32]
     rows: Ints
+    hierarchy: Hierarchy | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,8 @@ class Grouping:
 def exact_view(grouping: Grouping) -> Grouping:
     """What quasi-identifiers show when they are published as they are: every tuple is a class of its own.
 
-    Rows that were dropped stay dropped, and starred ones starred; sensitive values are not part of this view.
+    Rows that were dropped stay dropped, and starred ones starred; sensitive values are not part of this view, only
+    which of them were changed is.
     """
     summary, allocation = grouping.summary, grouping.allocation
     starred = (
@@ -142,7 +145,10 @@ def exact_view(grouping: Grouping) -> Grouping:
         of_group[: len(tuples)] = level.blocks[codes[tuples]]
         coverage = np.append(level.leaves, hierarchy.base)
         labels.append(Labels(hierarchy.attribute, (*level.labels, TOP), coverage, of_group))
+    changes = grouping.changes
+    if changes is not None and summary.joint is not None:
+        changes = replace(changes, groups=number[summary.joint.tuples[changes.cells]])
     return Grouping(
         summary, Allocation(allocation.tuples, groups, allocation.rows), tuple(labels), Classes(sizes, sizes),
-        tuple(0 for _ in labels), n - 1 if starred.any() else None, grouping.search,
+        tuple(0 for _ in labels), n - 1 if starred.any() else None, grouping.search, changes=changes,
     )  # fmt: skip

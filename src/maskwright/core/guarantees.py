@@ -13,14 +13,15 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from maskwright.core.model import Context, Model
-from maskwright.core.rules import Rule, ShareAtMost
+from maskwright.core.rules import Rule, ShareAtMost, SizeAtLeast
 from maskwright.core.worlds.bounds import BOUNDS, least_l_for_belief
 
 Options = Mapping[str, Any]
 NAMED: Literal["the values that the models name"] = "the values that the models name"
 # methods whose groups depend on quasi-identifiers only when no model of their search looks at sensitive values
 BLIND = {
-    "optimal-lattice", "samarati", "incognito", "mondrian", "greedy-grouping", "symmetric-grouping",
+    "optimal-lattice", "samarati", "incognito", "local-recoding", "mondrian", "greedy-grouping",
+    "symmetric-grouping",
 }  # fmt: skip
 
 
@@ -34,6 +35,8 @@ class Promise:
         strict: belief stays below the bound.
         why: the reason, in words.
         about: which values the bound is about.
+        shown: belief is what each group shows, so that a bound on shares is a bound on beliefs.
+        codes: of the values that the bound is about; None: of every value.
     """
 
     status: Literal["guaranteed", "measured"]
@@ -41,6 +44,8 @@ class Promise:
     strict: bool
     why: str
     about: Literal["every value", "the values that the models name"] = "every value"
+    shown: bool = False
+    codes: frozenset[int] | None = None
 
 
 def family(method: str, options: Options) -> str | None:
@@ -59,13 +64,30 @@ def family(method: str, options: Options) -> str | None:
     return None
 
 
-def l_for(method: str, options: Options, largest: Fraction) -> int | None:
+def l_for(method: str, options: Options, largest: Fraction) -> Fraction | int | None:
     """The l to run a method with so that no belief exceeds `largest`, whatever the data; None: nothing is proven.
 
     The diversity model must then be the only one that looks at sensitive values (balanced: one of any number).
+    Balanced cuts take any l, so that there it is exactly 1 ÷ `largest`; the others take the least whole one.
     """
     name = family(method, options)
-    return None if name is None else least_l_for_belief(largest, name)
+    if name is None:
+        return None
+    return 1 / largest if name == "balanced" else least_l_for_belief(largest, name)
+
+
+def worlds_alike(
+    method: str, options: Options, models: Sequence[Model], search: Mapping[str, Any] | None = None
+) -> bool:
+    """Would the method decide the same however the values of each group were dealt?
+
+    Then knowing the method adds nothing to any other knowledge. Of balanced cuts that is not true: there each person's
+    belief is what the group shows, but who knows one person's value may learn another's from a refused cut.
+    """
+    looked = _looked(models)
+    if _voided(options, looked, search or {}):
+        return False
+    return (not looked and method in BLIND) or family(method, options) == "anatomy"
 
 
 def promise(
@@ -86,24 +108,32 @@ def promise(
         attribute: the sensitive attribute in question.
         search: what the method reported about its run.
     """
-    looked = [m for m in models if m.use == "search" and m.about == "sensitive"]
+    looked = _looked(models)
     void = _voided(options, looked, search or {})
     if void:
-        return Promise("measured", None, False, void)
+        return _measured(void)
     shown, everything = _largest_share(models, context, attribute)
     name = family(method, options)
     if not looked and method in BLIND:
         why = "the groups were made without looking at sensitive values: belief is what each group shows"
     elif name in ("balanced", "anatomy"):
         why = f"belief is what each group shows: {BOUNDS[name](1).conditions}"
-        l = (search or {}).get("l")  # noqa: E741 - the literature's name
+        made = (
+            search or {}
+        )  # Anatomy says which column its buckets are about, and with how many different values
+        l = made.get("l") if made.get("attribute", attribute) == attribute else None  # noqa: E741
         if name == "anatomy" and l and (not everything or shown is None or shown * l > 1):
             shown, everything = Fraction(1, int(l)), True
     elif name is None:
-        return Promise("measured", None, False, f"no bound is proven for {method} with these options")
+        return _measured(f"no bound is proven for {method} with these options")
     else:
-        return _by_diversity(name, options, looked, context, attribute)
-    return Promise("guaranteed", shown, False, why, "every value" if everything else NAMED)
+        return _by_diversity(name, options, models, context, attribute)
+    return Promise("guaranteed", shown, False, why, "every value" if everything else NAMED, shown=True)
+
+
+def _looked(models: Sequence[Model]) -> list[Model]:
+    """The models that make a method look at sensitive values."""
+    return [m for m in models if m.use == "search" and m.about == "sensitive"]
 
 
 def _voided(options: Options, looked: list[Model], search: Mapping[str, Any]) -> str | None:
@@ -136,31 +166,56 @@ def _rules(models: Sequence[Model], context: Context) -> list[Rule]:
 
 
 def _by_diversity(
-    name: str, options: Options, looked: list[Model], context: Context, attribute: str
+    name: str, options: Options, models: Sequence[Model], context: Context, attribute: str
 ) -> Promise:
     """Bounds that hold for one diversity test on one set of values, when nothing else looks at values."""
-    rules = [
-        r for m in looked for r in (m.kernel(context) or (None,)) if r is None or hasattr(r, "attribute")
-    ]
-    only = rules[0] if len(rules) == 1 else None
-    if not isinstance(only, ShareAtMost) or only.attribute != attribute:
-        return Promise(
-            "measured", None, False, "the proof needs one diversity model as the only look at values"
-        )
+    only = _only_test(_looked(models), context)
+    if only is None or only.attribute != attribute:
+        return _measured("the proof needs one diversity model as the only look at values")
     if only.sets is None or len(only.sets) != 1:
-        return Promise(
-            "measured", None, False,
+        return _measured(
             "the proof covers one set of values; for several nothing above the bound was found by enumeration, "
-            "but that is no proof",
-        )  # fmt: skip
+            "but that is no proof"
+        )
     ell = 1 / only.share
     if name == "even-split":
         guard = options.get("min_child")
         if guard is not None and guard < ell:
-            return Promise(
-                "measured", None, False, f"the proof needs parts of at least {ell} rows (min_child)"
-            )
+            return _measured(f"the proof needs parts of at least {ell} rows (min_child)")
     elif ell.denominator != 1 or ell < 2 or options.get("l") not in (None, int(ell)):
-        return Promise("measured", None, False, "the proof needs a whole l, and buckets of l rows")
+        return _measured("the proof needs a whole l, and buckets of l rows")
+    elif not all(_implied_by_buckets(m, context, int(ell)) for m in models if m.use == "search"):
+        return _measured("the proof needs buckets of l rows that are closed by the diversity test alone")
     bound = BOUNDS[name](ell if name == "even-split" else int(ell))  # type: ignore[arg-type]
-    return Promise("guaranteed", bound.value, bound.strict, bound.conditions, NAMED)
+    covered = frozenset(only.sets[0])
+    return Promise("guaranteed", bound.value, bound.strict, bound.conditions, NAMED, codes=covered)
+
+
+def _measured(why: str) -> Promise:
+    return Promise("measured", None, False, why)
+
+
+def _only_test(looked: Sequence[Model], context: Context) -> ShareAtMost | None:
+    """The one test of sensitive values that the models come to; None where there are several, or another kind.
+
+    The same test with different shares is one test: the strictest.
+    """
+    found: set[ShareAtMost] = set()
+    for model in looked:
+        for rule in model.kernel(context) or (None,):
+            if isinstance(rule, SizeAtLeast):
+                continue
+            if not isinstance(rule, ShareAtMost):
+                return None
+            found.add(rule)
+    if len({(rule.attribute, rule.sets) for rule in found}) != 1:
+        return None
+    return min(found, key=lambda rule: rule.share)
+
+
+def _implied_by_buckets(model: Model, context: Context, bucket: int) -> bool:
+    """Is a model about quasi-identifiers true of every group of whole buckets? (One about values is another matter.)"""
+    if model.about == "sensitive":
+        return model.least_size(context) <= bucket
+    rules = model.kernel(context)
+    return rules is not None and all(isinstance(r, SizeAtLeast) and r.k <= bucket for r in rules)

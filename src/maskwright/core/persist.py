@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
+from maskwright.core.grouping import Allocation, Changes, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.release import jsonable
 from maskwright.core.summary import Joint, Shared, Summary
 
-STATE, NAMES = "state.npz", "state.json"
+STATE, NAMES, CENSUS = "state.npz", "state.json", "population.npz"
 
 
 def save_grouping(grouping: Grouping, folder: Path) -> None:
@@ -35,6 +36,15 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
             arrays |= {f"shared{i}_{j}": part for j, part in enumerate(s.shared.values[name])}
     for i, labels in enumerate(grouping.labels):
         arrays |= {f"label{i}": labels.of_group, f"coverage{i}": labels.coverage}
+    for i, vc in enumerate((grouping.published or {}).values()):
+        arrays |= {
+            f"published{i}_start": vc.start,
+            f"published{i}_value": vc.codes,
+            f"published{i}_count": vc.counts,
+        }
+    if (changes := grouping.changes) is not None:
+        parts = changes.cells, changes.groups, changes.codes, changes.rows
+        arrays |= {f"changes{i}": part for i, part in enumerate(parts)}
     np.savez(folder / STATE, **arrays)
     words = {
         "format": 1,
@@ -46,6 +56,9 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         "levels": grouping.levels,
         "starred": grouping.starred,
         "groups": grouping.classes.n,
+        "search": jsonable(grouping.search),
+        "published": None if grouping.published is None else list(grouping.published),
+        "changed": None if grouping.changes is None else grouping.changes.attribute,
         "shared_people": s.shared.n_people if s.shared else None,
         "dropped_missing": s.dropped_missing,
     }
@@ -87,4 +100,37 @@ def load_grouping(folder: Path) -> Grouping:
     )
     levels = tuple(words["levels"]) if words["levels"] is not None else None
     classes = allocated(summary, allocation, words["groups"])
-    return Grouping(summary, allocation, labels, classes, levels, words["starred"])
+    return Grouping(
+        summary, allocation, labels, classes, levels, words["starred"], dict(words["search"]),
+        _published(words["published"], arrays, sensitive), _changes(words["changed"], arrays),
+    )  # fmt: skip
+
+
+def _published(
+    names: list[str] | None, arrays: dict[str, Any], sensitive: dict[str, ValueCounts]
+) -> dict[str, ValueCounts] | None:
+    """The sensitive counts as published, where a method distorted them."""
+    if names is None:
+        return None
+    result = {}
+    for i, name in enumerate(names):
+        start, codes, counts = (arrays[f"published{i}_{part}"] for part in ("start", "value", "count"))
+        result[name] = ValueCounts(sensitive[name].values, start, codes, counts, sensitive[name].ordered)
+    return result
+
+
+def _changes(attribute: str | None, arrays: dict[str, Any]) -> Changes | None:
+    return None if attribute is None else Changes(attribute, *(arrays[f"changes{i}"] for i in range(4)))
+
+
+def save_census(census: Summary, folder: Path) -> None:
+    """Write the population as it was counted, for the journalist; its hierarchies are those of the grouping."""
+    np.savez(folder / CENSUS, codes=census.codes, rows=census.rows, sizes=census.sizes)
+
+
+def load_census(folder: Path, attributes: tuple[Hierarchy, ...]) -> Summary | None:
+    """Read back what `save_census` wrote; None where there was no population table."""
+    if not (folder / CENSUS).is_file():
+        return None
+    with np.load(folder / CENSUS, allow_pickle=False) as data:
+        return Summary(attributes, data["codes"], data["rows"], data["sizes"], {})

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ class Verdict:
         bound: what was asked, as text ("at least 5").
         quantity: what `values` are, in words ("people in the class").
         use: "search" or "gate", as the policy says.
+        status: of a requirement on belief: "guaranteed" (proven before any data were seen) or "measured", and
+        why: the reason, in words.
     """
 
     model: str
@@ -44,6 +46,8 @@ class Verdict:
     bound: str
     quantity: str
     use: str = "search"
+    status: Literal["guaranteed", "measured"] | None = None
+    why: str = ""
 
     @property
     def failing(self) -> NDArray[np.int64]:
@@ -55,7 +59,10 @@ class Verdict:
         if self.worst is None:
             return f"{self.model}{about}: nothing to measure"
         sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
-        return f"{self.model}{about} {sign}: worst {self.quantity} {show(self.worst)}, asked {self.bound}"
+        if self.status is not None and not self.ok:
+            sign = "FAILS"  # it is about the release as a whole
+        text = f"{self.model}{about} {sign}: worst {self.quantity} {show(self.worst)}, asked {self.bound}"
+        return f"{text}; {self.status}: {self.why}" if self.status else text
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything but the per-group arrays."""
@@ -70,7 +77,7 @@ class Verdict:
             "groups": len(self.passes),
             "failing_groups": len(self.failing),
             "use": self.use,
-        }
+        } | ({"status": self.status, "why": self.why} if self.status else {})
 
 
 def plain(value: Measured) -> int | float | str:

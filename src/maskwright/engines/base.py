@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
@@ -121,6 +122,11 @@ class Engine(Protocol):
 
     def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
         """(number of distinct combinations, rows whose combination is unique)."""
+
+    def in_order(
+        self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
+    ) -> list[Ints]:
+        """The first rows in the order of the table: per column the code of each (value i is i + 1, missing 0)."""
 
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
         """The frequency set. Refuses a value that its hierarchy does not know, naming it."""

@@ -11,9 +11,10 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from maskwright.core.classes import Ints
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, recoding, sql
+from maskwright.engines import frames, frequency, grouped, ordered, recoding, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path
@@ -91,6 +92,11 @@ class DuckDBEngine:
         ones = exp.Count(this=sql.case((alone, sql.integer(1)), otherwise=exp.null()))
         [(distinct, unique)] = self._db.rows(sql.select([sql.count(), ones], groups), t.parameters)
         return int(distinct), int(unique)
+
+    def in_order(
+        self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
+    ) -> list[Ints]:
+        return ordered.in_order(self._db, _duck(table), columns, domains, limit)
 
     def _canonical_groups(self, t: DuckTable, columns: Sequence[str], unit: str | None = None) -> exp.Select:
         """Rows `n` (and with a unit people `p`) per combination of canonical values g0, g1 …

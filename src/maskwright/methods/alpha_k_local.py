@@ -20,14 +20,21 @@ from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Method, Task
 from maskwright.core.summary import Joint
+from maskwright.methods.anatomize import Anatomize, anatomize
 from maskwright.methods.requirement import Requirement, refuse_unless_met
 from maskwright.methods.rows import Rows
 
 
 class AlphaKLocal(Method):
-    """Specialises groups along taxonomies from the top, taking rows back where a child fails the models."""
+    """Specialises groups along taxonomies from the top, taking rows back where a child fails the models.
+
+    Attributes:
+        anatomize: split the groups further into buckets with so many different values of the sensitive column.
+    """
 
     name: ClassVar[str] = "alpha-k-local"
+
+    anatomize: Anatomize = None
 
     def group(self, task: Task) -> Grouping:
         rows = Rows.expand(task, self.name)
@@ -35,7 +42,7 @@ class AlphaKLocal(Method):
         groups = search.run()
         grouping = search.grouping(groups)
         refuse_unless_met(task, grouping.classes, self.name)
-        return grouping
+        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
 
 @dataclass(frozen=True, eq=False)

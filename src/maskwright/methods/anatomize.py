@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from itertools import accumulate
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
+from maskwright.core.method import Method, Task
 from maskwright.errors import PolicyError
 from maskwright.kernels import partition
 from maskwright.kernels.partition import Int32s, sorted_by
@@ -32,6 +32,16 @@ VOIDED = (
     "the groups of a method that looked at sensitive values were anatomized: a refused split cuts across the "
     "buckets, so that the method's bound does not hold for them; what an attack finds is measured"
 )
+
+
+M = TypeVar("M", bound=Method)
+
+
+def no_stars_in_buckets(method: M) -> M:
+    """Refuse to anatomize where suppressed rows are published as `*`: their group would get labels again."""
+    if getattr(method, "anatomize", None) and getattr(method, "suppressed_rows", "drop") == "star":
+        raise ValueError("anatomize does not go with suppressed_rows: star; write suppressed_rows: drop")
+    return method
 
 
 def sensitive_attribute(task: Task, named: str | None, method: str) -> str:

@@ -22,6 +22,7 @@ from maskwright.core.method import Task
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
+from maskwright.methods.anatomize import anatomize
 from maskwright.methods.full_domain import full_domain
 from maskwright.methods.lattice import group_tuples
 from maskwright.methods.minimal import tagged
@@ -41,6 +42,7 @@ class Incognito(NodeSearch):
         suppress: small-classes removes classes with fewer than k people; failing-classes removes every class
             that fails a requirement (then absence itself is information).
         suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
+        anatomize: split the classes further into buckets with so many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "incognito"
@@ -68,7 +70,8 @@ class Incognito(NodeSearch):
             "why": why,
             "minimal_nodes": [_row(node) for node in minimal],
         }
-        return full_domain(task, nodes.problem, minimal[0].levels, minimal[0].suppressed, report)
+        grouping = full_domain(task, nodes.problem, minimal[0].levels, minimal[0].suppressed, report)
+        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def _by_subsets(self, nodes: Nodes) -> tuple[bool, str]:
         """Can candidates be made from smaller sets of quasi-identifiers? With the reason in words."""

@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.local import Clusters, clusters
+from maskwright.methods.anatomize import Anatomize, anatomize, no_stars_in_buckets
 from maskwright.methods.lattice import Lattice
 from maskwright.methods.local_labels import information_loss
 from maskwright.methods.local_problem import Allowed, problem_of, shares
@@ -39,6 +40,7 @@ class LocalRecoding(Method):
         neighbours: how many of the nearest tuples are looked at for each; more is slower and better.
         rounds: how often all tuples are tried to be moved to a better group, at most.
         full_domain: also search for the best full-domain recoding, and return that where it loses less.
+        anatomize: split the classes further into buckets with so many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "local-recoding"
@@ -48,6 +50,11 @@ class LocalRecoding(Method):
     neighbours: int = Field(default=32, ge=1, le=1000)
     rounds: int = Field(default=8, ge=0, le=1000)
     full_domain: bool = True
+    anatomize: Anatomize = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> LocalRecoding:
+        return no_stars_in_buckets(self)
 
     def group(self, task: Task) -> Grouping:
         started, cpu = time.monotonic(), time.process_time()
@@ -78,7 +85,8 @@ class LocalRecoding(Method):
         report["recoding"] = "full-domain" if grouping is full else "local"
         report["score"] = plain(information_loss(grouping, weights))
         report["wall_s"], report["cpu_s"] = time.monotonic() - started, time.process_time() - cpu
-        return replace(grouping, search=report)
+        grouping = replace(grouping, search=report)
+        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def _full_domain(self, task: Task, lattice: Lattice) -> tuple[Grouping | None, PolicyNotMet | None]:
         """The best full-domain recoding, or why there is none; neither where it was not searched for."""

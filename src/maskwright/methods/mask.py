@@ -18,6 +18,7 @@ from pydantic import Field
 
 from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.grouping import Changes, Grouping
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Method, RowShare, Task
 from maskwright.core.rules import ShareAtMost
 from maskwright.core.sensitive import Chosen, Positive
@@ -62,7 +63,8 @@ class Mask(Method):
         attribute = sensitive_attribute(task, self.attribute, self.name)
         ell, codes = self._target(task, attribute)
         base = self._base(task)
-        grouping = _Disguise(base, attribute, codes, ell, task.rng).run()
+        known = task.context.hierarchies.get(attribute)
+        grouping = _Disguise(base, attribute, codes, ell, task.rng, known).run()
         refuse_unless_met(task, grouping.published_classes, "after disguising")
         return grouping
 
@@ -110,6 +112,7 @@ class _Disguise:
     sensitive: NDArray[np.bool_]  # by code
     ell: Fraction
     rng: np.random.Generator
+    hierarchy: Hierarchy | None = None  # of the attribute
 
     def run(self) -> Grouping:
         counts = self.base.classes.sensitive[self.attribute]
@@ -162,7 +165,7 @@ class _Disguise:
                 )
             new = pool[self.rng.integers(0, len(pool), len(replaced))]
             drawn += zip(rows.cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
-        return _collected(self.attribute, drawn)
+        return replace(_collected(self.attribute, drawn), hierarchy=self.hierarchy)
 
     def _published(self, counts: ValueCounts, changes: Changes) -> ValueCounts:
         """The counts after the changes."""

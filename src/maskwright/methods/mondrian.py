@@ -29,6 +29,11 @@ from maskwright.methods.orders import arranged
 from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, to_grouping
 
+VOID = {
+    "widest": "no guarantee: a strict cut that was refused because of values exposes rows next to the median",
+    "fallback": "no guarantee: several cuts that were refused because of values tell together which rows hold them",
+}
+
 
 class Mondrian(Method):
     """Cuts the rows along one attribute, again and again, as long as every part satisfies the models.
@@ -80,6 +85,8 @@ class Mondrian(Method):
         plan = self.plan(rows.n, requirement)
         parts, depth = self.partition(task, rows, requirement, plan)
         search: dict[str, Any] = {"cut": self.cut, "dimensions": self.dimensions, "depth": depth}
+        if requirement.looks_at_values and (self.cut == "strict" or self.dimensions == "fallback"):
+            search["note"] = VOID[self.dimensions]
         if plan is not None:
             search |= {"parts": list(plan.parts), "least": plan.leaf, "dropped": "at random"}
         grouping = to_grouping(task, rows, parts, self.labels, search)

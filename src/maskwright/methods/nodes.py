@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
@@ -19,6 +19,7 @@ from maskwright.core.rules import SizeAtLeast
 from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.kernels.lattice import Check, Checks
 from maskwright.methods import refusal
+from maskwright.methods.anatomize import Anatomize, no_stars_in_buckets
 from maskwright.methods.bounds import Bounds, Places
 from maskwright.methods.evaluate import Evaluator
 from maskwright.methods.lattice import Lattice, Node
@@ -37,6 +38,11 @@ class NodeSearch(Method):
     suppression: RowShare = Field(default=0, validate_default=True)
     suppress: Literal["small-classes", "failing-classes"] = "small-classes"
     suppressed_rows: Literal["drop", "star"] = "drop"
+    anatomize: Anatomize = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> NodeSearch:
+        return no_stars_in_buckets(self)
 
     def optimal(self) -> OptimalLattice:
         """The optimal search with the same options: it knows how to check a node, and how to refuse."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Method, RowShare, Task
@@ -23,6 +23,7 @@ from maskwright.errors import PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
 from maskwright.kernels.lattice import Checks, Column, Problem, checker
 from maskwright.methods import refusal
+from maskwright.methods.anatomize import Anatomize, anatomize, no_stars_in_buckets
 from maskwright.methods.anytime import Anytime, Relaxed
 from maskwright.methods.bounds import Bounds
 from maskwright.methods.evaluate import Evaluator, rules_of
@@ -46,6 +47,7 @@ class OptimalLattice(Method):
             that fails a requirement (then absence itself is information).
         suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
         budget_s: stop after so many seconds with the best node found and a proven bound.
+        anatomize: split the classes further into buckets with so many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "optimal-lattice"
@@ -55,6 +57,11 @@ class OptimalLattice(Method):
     suppress: Literal["small-classes", "failing-classes"] = "small-classes"
     suppressed_rows: Literal["drop", "star"] = "drop"
     budget_s: float | None = Field(default=None, gt=0)
+    anatomize: Anatomize = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> OptimalLattice:
+        return no_stars_in_buckets(self)
 
     def group(self, task: Task) -> Grouping:
         started, cpu = time.monotonic(), time.process_time()
@@ -70,7 +77,8 @@ class OptimalLattice(Method):
         report = self._report(lattice, objective, found)
         report["wall_s"] = time.monotonic() - started
         report["cpu_s"] = time.process_time() - cpu
-        return full_domain(task, problem, node, found.suppressed, report)
+        grouping = full_domain(task, problem, node, found.suppressed, report)
+        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def problem(
         self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None

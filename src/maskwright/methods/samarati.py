@@ -18,6 +18,7 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
+from maskwright.methods.anatomize import anatomize
 from maskwright.methods.full_domain import full_domain
 from maskwright.methods.nodes import Nodes, NodeSearch
 
@@ -32,6 +33,7 @@ class Samarati(NodeSearch):
             that fails a requirement (then absence itself is information).
         suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
         conditions: rule nodes out by the two necessary conditions of p-sensitive k-anonymity first.
+        anatomize: split the classes further into buckets with so many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "samarati"
@@ -48,13 +50,14 @@ class Samarati(NodeSearch):
         if not found:
             raise self.refuse(task)
         best = nodes.by_score(found)[0]
-        return full_domain(
+        grouping = full_domain(
             task,
             nodes.problem,
             nodes.lattice.node(best),
             nodes.suppressed(best),
             self._report(nodes, found, best),
         )
+        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def _report(self, nodes: Nodes, found: list[int], best: int) -> dict[str, Any]:
         chosen = nodes.describe(best)

@@ -2,6 +2,7 @@
 
 from maskwright.core.metric import Metric
 from maskwright.metrics.classes import average_class_size, discernibility, suppression
+from maskwright.metrics.distortion import sensitive_distortion
 from maskwright.metrics.loss import arx_loss, granularity, information_loss, precision
 
 METRICS: dict[str, Metric] = {
@@ -16,5 +17,8 @@ METRICS: dict[str, Metric] = {
         ),
         Metric("average-class-size", average_class_size, "rows per class", better="low"),
         Metric("suppression", suppression, "share of rows without quasi-identifiers", better="low"),
+        Metric(
+            "sensitive-distortion", sensitive_distortion, "0 = every value is true, 1 = none is", better="low"
+        ),
     )
 }

@@ -20,6 +20,7 @@ MODELS: Registry[Model] = Registry(
         "ke-anonymity": "ke_anonymity:KeAnonymity",
         "ck-safety": "ck_safety:CkSafety",
         "m-confidentiality": "m_confidentiality:MConfidentiality",
+        "belief": "belief:BeliefAtMost",
         "delta-disclosure": "delta_disclosure:DeltaDisclosure",
         "beta-likeness": "beta_likeness:BetaLikeness",
         "delta-presence": "delta_presence:DeltaPresence",

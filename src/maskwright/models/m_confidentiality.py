@@ -10,12 +10,13 @@ import numpy as np
 from pydantic import model_validator
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.credibility import TooLarge, several_sets
 from maskwright.core.exact import text_of
 from maskwright.core.model import Context, Need
 from maskwright.core.segments import rounded_down
 from maskwright.core.sensitive import Positive, SensitiveModel, Sets
 from maskwright.core.verdict import Verdict
+from maskwright.core.worlds.limits import TooManyWorlds
+from maskwright.core.worlds.local import several_sets
 from maskwright.errors import PolicyError
 
 
@@ -79,12 +80,16 @@ class MConfidentiality(SensitiveModel):
             return share
         try:
             found = several_sets(sizes, held, self.l or self.m)
-        except TooLarge:
+            if (
+                found is not None and abs(float(max(map(max, found)) * self.m) - 1) < 1e-6
+            ):  # settle ties exactly
+                found = several_sets(sizes, held, self.l or self.m, exact=True)
+        except TooManyWorlds:
             raise PolicyError(
                 f"{self.name}: a class of {len(sizes)} original classes and {len(held)} sensitive sets is too large "
                 "to count its possible worlds; name fewer sets, or bound the belief after the attack instead"
             ) from None
-        return share if found is None else max(x for row in found for x in row)
+        return share if found is None else Fraction(max(map(max, found)))
 
     def _originals(self, classes: Classes) -> list[list[int]]:
         """The sizes of the original classes in each published one."""

@@ -88,4 +88,5 @@ def promise(item: Mapping[str, Any]) -> str:
     """A requirement as one phrase: k-anonymity (k 5), of disease."""
     settings = ", ".join(f"{k} {v}" for k, v in item["parameters"].items() if v is not None)
     about = f", for {item['attribute']}" if item.get("attribute") else ""
-    return f"{item['model']} ({settings}){about}"
+    status = f": {item['status']}" if item.get("status") else ""
+    return f"{item['model']} ({settings}){about}{status}"

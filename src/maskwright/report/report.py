@@ -71,7 +71,9 @@ def _asked(release: Release) -> Markup:
         for v in release.verdicts
     ]  # fmt: skip
     head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
-    return join((tag("h2", "What was asked, and what was measured on the written table"), table(head, rows)))
+    beliefs = [tag("p", tag("b", f"{v.model}, {v.status}: "), v.why) for v in release.verdicts if v.status]
+    title = "What was asked, and what was measured on the written table"
+    return join((tag("h2", title), table(head, rows), *beliefs))
 
 
 def _risk(release: Release) -> Markup:

@@ -154,7 +154,7 @@ def credibility_local(
         raise UsageError("a class has more published rows than rows, or more sensitive ones than published")
     free = [n - u for n, u in zip(sizes, published, strict=True)]
     caps = [c - s for c, s in zip(caps_of(sizes, Fraction(ell)), published_sensitive, strict=True)]
-    found = _count_with_empty(free, caps, sensitive, exact)
+    found = count_with_empty(free, caps, sensitive, exact)
     if found is None:
         return None
     known = zip(sizes, free, caps, published_sensitive, strict=True)
@@ -166,8 +166,8 @@ def credibility_local(
     return Credibility(tuple(credible), found.before, found.violation, found.arithmetic, found.relative_error)
 
 
-def _count_with_empty(
-    free: Sequence[int], caps: Sequence[int], sensitive: int, exact: bool | None
+def count_with_empty(
+    free: Sequence[int], caps: Sequence[int], sensitive: int, exact: bool | None = None
 ) -> Counted | None:
     """`count`, where a class may have no rows left to vary: it violates already, or never."""
     varying = Counter((g, cap) for g, cap in zip(free, caps, strict=True) if g)
@@ -203,7 +203,7 @@ def credibility_release(merged: Sequence[Merged], *, exact: bool | None = None) 
     """
     each = list(credibility_each(merged, exact=exact))
     violations = [Fraction(0) if one is None else one.violation for one in each]
-    anywhere, outside = _some_violation(violations)
+    anywhere, outside = some_violation(violations)
     if not anywhere:
         return None
     exactly = isinstance(anywhere, Fraction)
@@ -231,7 +231,7 @@ def _by_kind(part: Merged, one: Credibility | None, base: Number) -> dict[Kind, 
     return dict(zip(kinds, values, strict=True))
 
 
-def _some_violation(violations: Sequence[Number]) -> tuple[Number, Sequence[Number]]:
+def some_violation(violations: Sequence[Number]) -> tuple[Number, Sequence[Number]]:
     """The probability of a violation anywhere, and for each published class of one outside it.
 
     In fractions where all are fractions of a moderate length, or too small for floating point.

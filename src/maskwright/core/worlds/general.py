@@ -44,6 +44,20 @@ def credibility_general(
         passes: the requirement, on the counts of each value in a class.
         strict: apply Definition 3.
     """
+    found = explained(groups, passes, strict)
+    return None if found is None else found.beliefs
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Original class → value → probability, and the share of all worlds that are kept."""
+
+    beliefs: dict[str, dict[Any, Fraction]]
+    kept: Fraction
+
+
+def explained(groups: Sequence[Group], passes: Test, strict: bool = False) -> Explained | None:
+    """As `credibility_general`, with the probability that there is anything to explain."""
     release = _Release.of(groups, remembered(passes))
     kept, held = _strictly(release) if strict else _counted(release)
     if not kept:
@@ -53,7 +67,7 @@ def credibility_general(
         size = release.sizes[name]
         shares = zip(release.values, counts, strict=True)
         result[name] = {v: Fraction(c, kept * size) for v, c in shares if c}
-    return result
+    return Explained(result, Fraction(kept, release.worlds()))
 
 
 @dataclass(frozen=True)

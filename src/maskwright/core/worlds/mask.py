@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from maskwright.core.worlds.limits import refuse_beyond, share, whole_numbers
+from maskwright.core.worlds.limits import WORLDS, refuse_beyond, share, whole_numbers
 from maskwright.core.worlds.vectors import caps_of
 from maskwright.errors import UsageError
 
@@ -54,7 +54,11 @@ def mask_plan(sizes: Sequence[int], sensitive: Sequence[int], ell: Fraction | in
 
 
 def mask_posterior(
-    sizes: Sequence[int], observed: Sequence[int], ell: Fraction | int, theta: Fraction | int
+    sizes: Sequence[int],
+    observed: Sequence[int],
+    ell: Fraction | int,
+    theta: Fraction | int,
+    limit: int = WORLDS,
 ) -> list[Fraction] | None:
     """Per class, that a given member was sensitive before MASK, for who knows MASK; None: it cannot be observed.
 
@@ -67,6 +71,7 @@ def mask_posterior(
         observed: the sensitive members it was published with.
         ell: the diversity MASK was asked for.
         theta: the prior probability of being sensitive.
+        limit: refuse (`TooManyWorlds`) beyond this many numbers of disguised classes.
     """
     ell, theta = Fraction(ell), share("theta", theta)
     _check(sizes, observed)
@@ -74,7 +79,7 @@ def mask_posterior(
     if any(s > cap for s, cap in zip(observed, caps, strict=True)):
         return None
     kinds = Counter(zip(sizes, observed, strict=True))
-    refuse_beyond(math.prod(m + 1 for m in kinds.values()))
+    refuse_beyond(math.prod(m + 1 for m in kinds.values()), limit)
     facts = {(n, s): _Prior.of(n, s, cap, theta) for n, s, cap in zip(sizes, observed, caps, strict=True)}
     total, held = Fraction(0), dict.fromkeys(kinds, Fraction(0))
     for chosen in itertools.product(*(range(m + 1) for m in kinds.values())):

@@ -1,0 +1,87 @@
+"""Skewness: how far the class moves belief away from what the whole table says [Li et al. 2007].
+
+A class may show a value in only half of its people and still say a lot, if one person in a hundred has it elsewhere.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maskwright.attacks.homogeneity import shown_belief
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, reference_of, secrets_of
+from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.core.classes import Ints
+from maskwright.core.distances import distances
+from maskwright.core.exact import show, text_of
+from maskwright.core.grouping import Grouping
+from maskwright.core.segments import Ratios, wide
+
+
+class Skewness(Attack):
+    """How many times as likely a sensitive value is in the person's class as in the whole table."""
+
+    name: ClassVar[str] = "skewness"
+
+    def applies(self, target: Target) -> bool:
+        return bool(target.grouping.published_classes.sensitive)
+
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        secrets = secrets_of(target)
+        columns = {s.attribute: measured(target, s) for s in secrets}
+        worst = max(columns.values(), key=lambda m: (m["ratio"], m["worst"].after))["worst"]
+        bounded = any(s.several and any(len(members) > 1 for members in s.sets) for s in secrets)
+        return Beliefs(
+            self.name, adversary.name, "bounded" if bounded else "exact", worst,
+            {"attributes": columns, **beside(target, secrets)},
+        )  # fmt: skip
+
+
+def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
+    """The largest ratio and the largest gain of one column, and how far its classes are from the table."""
+    grouping, counts = target.grouping, secrets.counts
+    whole, sizes = secrets.reference[counts.codes], secrets.sizes[counts.owner]
+    there = np.flatnonzero(whole > 0)
+    factor = int(max(sizes.max(initial=1), secrets.people))
+    held, size, table = counts.counts[there], sizes[there], whole[there]
+    ratios = Ratios(wide(held, factor) * secrets.people, wide(table, factor) * size)
+    squared = factor * factor
+    gains = Ratios(
+        wide(held, squared) * secrets.people - wide(table, squared) * size,
+        wide(size, squared) * secrets.people,
+    )
+    reference, _ = reference_of(target, secrets.attribute)
+    distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
+    farthest = distance.argmax()
+    return {
+        **_largest(grouping, secrets, ratios, there, "ratio"),
+        "gain": _largest(grouping, secrets, gains, there, "gain"),
+        "largest_distance": Fraction(0) if farthest is None else distance[farthest],
+        "doubled_people": _above(secrets, ratios, there, Fraction(2)),
+    }
+
+
+def _largest(grouping: Grouping, secrets: Secrets, measure: Ratios, there: Ints, name: str) -> dict[str, Any]:
+    top = measure.argmax()
+    if top is None:
+        return {"worst": NOTHING, name: Fraction(0)}
+    shown = shown_belief(grouping, secrets, int(there[top]))
+    value = measure[top]
+    secret = secrets.name(int(secrets.counts.codes[there[top]]))
+    why = f"{secret} is {_short(value)} times as likely there as in the whole table"
+    if name == "gain":
+        why = f"{secret}: belief grows by {show(value)} against the whole table"
+    return {"worst": Belief(shown.before, shown.after, shown.whom, why), name: value}
+
+
+def _short(value: Fraction) -> str:
+    return text_of(value) if value.denominator <= 20 else f"{float(value):.3g}"
+
+
+def _above(secrets: Secrets, ratios: Ratios, there: Ints, factor: Fraction) -> int:
+    """People in a class that makes some secret more than so many times as likely."""
+    groups = np.unique(secrets.counts.owner[there[~ratios.at_most(factor)]])
+    return int(secrets.sizes[groups].sum())

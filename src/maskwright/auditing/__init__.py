@@ -1,0 +1,241 @@
+"""Audit: how safe is a table that some tool produced? With or without the original, whoever made it.
+
+The table is taken as it is: equal labels make a class, `*` and missing are values like others. The models say what
+holds and by how much, the attacks what can be believed, and the rest what the rows, their order and the file give away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskwright.attacking import ADVERSARIES, attack_target
+from maskwright.attacks import ATTACKS
+from maskwright.attacks.linkage import matched
+from maskwright.auditing import leaks
+from maskwright.auditing.original import Linked, changed, link, order_kept, rebuilt
+from maskwright.auditing.published import (
+    Published,
+    Question,
+    context_of,
+    open_published,
+    requirements,
+)
+from maskwright.auditing.result import Audit, Finding
+from maskwright.auditing.strength import strongest
+from maskwright.core.adversary import Adversary, Target
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.classes import Classes, Ints
+from maskwright.core.exact import show
+from maskwright.core.model import Context, Model
+from maskwright.core.verdict import Verdict
+from maskwright.engines import open_engine
+from maskwright.engines.base import Engine, Table
+from maskwright.errors import PolicyError
+from maskwright.resolve import method_of
+
+__all__ = ["Audit", "Finding", "Question", "audit_table"]
+
+SINGLE = frozenset({"linkage"})  # attacks on what quasi-identifiers show, not on sensitive values
+
+
+def audit_table(question: Question, adversary: Adversary | None = None) -> Audit:
+    """Look at a published table from every side."""
+    engine = open_engine()
+    try:
+        return _Audit(engine, question).run(adversary)
+    finally:
+        engine.close()
+
+
+class _Audit:
+    """The state of one audit, so that each step reads as one sentence."""
+
+    def __init__(self, engine: Engine, question: Question) -> None:
+        self.engine, self.question = engine, question
+        self.original: Table | None = None
+        if question.original is not None:
+            self.original = engine.open(question.original, question.reading)
+        self.published = open_published(engine, question, self.original)
+        self.linked: Linked | None = None
+        if self.original is not None:
+            self.linked = link(engine, self.published, self.original)
+        self.notes: list[str] = []
+
+    def run(self, adversary: Adversary | None) -> Audit:
+        published, context = self.published, self.context()
+        models = requirements(published)
+        for model in models:
+            model.refuse_unknown({s.name: s.values for s in published.specs})
+        shown, classes = published.shown.classes, published.classes.classes
+        if self.question.population is not None:
+            shown = replace(shown, population=self.population())
+        shown, classes = _labelled(published, shown), _labelled(published, classes)
+        if classes.n == shown.n and self.question.group is None:
+            classes = shown
+        required = [
+            _required(m, shown if m.about == "quasi-identifiers" else classes, context) for m in models
+        ]
+        measured = strongest(shown, classes, context)
+        beliefs = self.attacks(models, context, adversary)
+        findings = sorted(self.findings(shown), key=lambda f: ("high", "warning", "note").index(f.severity))
+        return Audit(
+            _name(self.question.table), published.rows, published.shown.classes.n, tuple(required),
+            tuple(measured), tuple(beliefs), tuple(findings), tuple(self.notes), self.question.max_belief,
+            self.linked is not None,
+        )  # fmt: skip
+
+    def context(self) -> Context:
+        """Distributions of the original where it is known, otherwise of the table itself."""
+        if self.linked is not None:
+            whole = self.linked.summary.totals().sensitive
+            reference = {name: counts.totals for name, counts in whole.items()}
+            if self.published.sensitive:
+                self.notes.append("distributions are compared with those of the original")
+            return context_of(self.published, reference, self.linked.summary.n_people)
+        if self.published.sensitive:
+            self.notes.append(
+                "the original is not known, so distributions are compared with those of the published table itself"
+            )
+        return context_of(self.published, None, None)
+
+    def attacks(self, models: list[Model], context: Context, who: Adversary | None) -> list[Beliefs]:
+        """Everything that applies; with the original and a policy that names its method, also what the method tells."""
+        published, policy = self.published, self.question.policy
+        method = None
+        if policy is not None and "method" in policy.model_fields_set:
+            method = method_of(policy)
+        target, made = Target(published.classes, models, None, context), None
+        if self.linked is not None:
+            made = rebuilt(published, self.linked)
+            if made is None:
+                self.notes.append(
+                    "the labels do not tell who of the original is in which class, so that the attacks look at the "
+                    "published table alone"
+                )
+        if made is not None:
+            weights = {q: policy.columns[q].weight for q in policy.quasi_identifiers} if policy else None
+            known = method if policy is not None and set(policy.quasi_identifiers) == set(
+                published.quasi_identifiers) else None  # fmt: skip
+            target = Target(made, models, known, context, None, False, weights, {} if known else None)
+            if known is not None:
+                self.notes.append(f"the adversary knows that the table was made by {known.name}")
+        elif method is not None:
+            self.notes.append("what the policy's method tells can be worked out only with the original")
+        who = who or ADVERSARIES["knows-method" if target.method is not None else "neighbour"]
+        shown = replace(target, grouping=published.shown) if self.question.group else target
+        names = [name for name in ATTACKS if name not in SINGLE]
+        found = attack_target(shown, sorted(SINGLE), who) + attack_target(target, names, who)
+        return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+
+    def population(self) -> Ints:
+        table = self.engine.open(self.question.population, self.question.reading)
+        bare = replace(self.published, specs=())
+        found = link(self.engine, bare, table, population=True)
+        if found.left_out:
+            names = ", ".join(map(repr, found.left_out))
+            self.notes.append(f"some labels of {names} fit nobody of the population, or cannot be read")
+        return found.people
+
+    def findings(self, shown: Classes) -> Iterator[Finding]:
+        engine, published = self.engine, self.published
+        yield from leaks.starred(published)
+        yield from leaks.columns(engine, published)
+        yield from leaks.order(engine, published)
+        yield from leaks.containers(published)
+        yield from leaks.cells(published)
+        if shown.population is not None:
+            yield _journalist(shown.sizes, shown.population)
+        if self.linked is not None and self.original is not None:
+            yield from _beside(published, self.linked)
+            kept = order_kept(engine, published, self.original, self.linked, leaks.LIMIT)
+            if kept is not None and kept.kept:
+                figures = {
+                    "correlation": kept.correlation,
+                    "same_rows": kept.same_rows,
+                    "placed": kept.placed,
+                }
+                yield Finding("order", "high", kept.sentence(), figures)
+
+
+def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
+    """What the comparison with the original shows."""
+    summary, rows = linked.summary, published.shown.classes.sizes
+    if linked.left_out:
+        yield Finding(
+            "original", "note",
+            f"the labels of {', '.join(map(repr, linked.left_out))} cannot be read, so that the column is left out of "
+            "the linking; a policy with its hierarchy (-p) would help",
+            {"columns": list(linked.left_out)},
+        )  # fmt: skip
+    if not linked.complete:
+        yield Finding(
+            "original", "note", "there are very many classes: only some were held against the original"
+        )
+    highest, average, alone = linked.found
+    if highest:
+        people = int(summary.tuple_classes().sizes[linked.candidates > 0].sum())
+        yield Finding(
+            "original", "high" if alone else "note",
+            f"record linkage: of {people:,} people of the original whom a published label fits, {alone:,} fit a single "
+            f"row; the highest chance to pick the right row is {show(highest)}, the average {show(average)}",
+            {"people": people, "single": alone, "highest": highest, "average": average},
+        )  # fmt: skip
+    if linked.complete:
+        extra = int((rows - linked.people).clip(min=0).sum())
+        if extra:
+            yield Finding(
+                "original", "warning",
+                f"{extra:,} rows are more than the original can explain: quasi-identifiers were invented or distorted",
+                {"rows": extra},
+            )  # fmt: skip
+    if wrong := changed(published, linked):
+        yield Finding(
+            "original", "warning",
+            f"in {wrong:,} classes the sensitive values are not those of the people behind them: values were changed",
+            {"classes": wrong},
+        )  # fmt: skip
+    missing = summary.n_people - published.shown.summary.n_people
+    if missing:
+        word = "fewer" if missing > 0 else "more"
+        yield Finding(
+            "original",
+            "note",
+            f"the table has {abs(missing):,} people {word} than the original",
+            {"people": missing},
+        )
+
+
+def _journalist(sizes: Ints, population: Ints) -> Finding:
+    found = matched(sizes, np.maximum(population, sizes))
+    return Finding(
+        "rows", "high" if found["highest"] == 1 else "note",
+        f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so that somebody "
+        f"is found with at most {show(found['highest'])}; a marketer links {show(found['marketer'])} correctly",
+        found,
+    )  # fmt: skip
+
+
+def _labelled(published: Published, classes: Classes) -> Classes:
+    """Classes with their published labels, which some models ask for."""
+    grouping = published.shown if classes.n == published.shown.classes.n else published.classes
+    codes = np.array([x.of_group for x in grouping.labels], dtype=np.int32).reshape(len(grouping.labels), -1)
+    return replace(classes, attributes=tuple(x.attribute for x in grouping.labels), codes=codes)
+
+
+def _required(model: Model, classes: Classes, context: Context) -> Verdict:
+    if "originals" in model.needs():
+        raise PolicyError(f"{model.name} cannot be checked in a published table: it needs the raw classes")
+    return model.check(classes, context)
+
+
+def _name(table: Any) -> str:
+    return (
+        Path(table).name
+        if isinstance(table, (str, Path))
+        else f"the {type(table).__module__.split('.')[0]} table"
+    )

@@ -1,0 +1,253 @@
+"""What a table gives away besides its classes: starred rows, identifiers, the order of rows, the container, cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from maskwright.auditing.order import InOrder, Trend, numbered, sorted_inside, trends
+from maskwright.auditing.published import Domains, Published, is_star
+from maskwright.auditing.result import Finding
+from maskwright.core.classes import Ints
+from maskwright.engines.base import Engine, Table
+from maskwright.engines.containers import Container, examine
+from maskwright.suggest.profile import NUMBER, Facts, look_at
+from maskwright.suggest.roles import guess
+
+LIMIT = 1_000_000  # so many rows are looked at for their order
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def starred(published: Published) -> Iterator[Finding]:
+    """Rows without quasi-identifiers are a class like any other, and must not hide."""
+    shown, people = published.shown, published.shown.classes.sizes
+    partly = np.zeros(shown.classes.n, dtype=bool)
+    for labels in shown.labels:
+        partly |= np.array([t is not None and is_star(t) for t in labels.texts])[labels.of_group]
+    total = int(people.sum())
+    if shown.starred is not None:
+        size = int(people[shown.starred])
+        others = int(np.delete(people, shown.starred).min(initial=total))
+        rank = " It is the smallest class." if size < others else f" The smallest other class has {others:,}."
+        yield Finding(
+            "rows", "warning" if size < others else "note",
+            f"{size:,} of {total:,} people ({size / total:.1%}) are published with * in every quasi-identifier; they "
+            f"are one class, and were measured like the others.{rank}",
+            {"people": size, "share": size / total, "smallest_other_class": others},
+        )  # fmt: skip
+        partly[shown.starred] = False
+    constant = [x.attribute for x in shown.labels if len(np.unique(x.of_group)) == 1]
+    some = int(people[partly].sum())
+    if some and some < total and not constant:
+        yield Finding(
+            "rows", "note",
+            f"{some:,} people have * in some of the quasi-identifiers: such a class is taken as it is written, "
+            "although its people could also be in others",
+            {"people": some},
+        )  # fmt: skip
+    missing = int(people[_missing(published)].sum())
+    if missing:
+        yield Finding(
+            "rows", "note",
+            f"{missing:,} people have no value in some quasi-identifier; missing counts as a value of its own, not as "
+            "something that matches everything",
+            {"people": missing},
+        )  # fmt: skip
+
+
+def _missing(published: Published) -> Any:
+    missing = np.zeros(published.shown.classes.n, dtype=bool)
+    for labels in published.shown.labels:
+        missing |= np.array([t is None for t in labels.texts])[labels.of_group]
+    return missing
+
+
+def columns(engine: Engine, published: Published) -> Iterator[Finding]:
+    """Direct identifiers, near-unique columns, and columns that together with the others single people out."""
+    rows = published.rows
+    facts = {
+        info.name: look_at(engine, table, info, rows)
+        for table in dict.fromkeys((published.table, published.values))
+        for info in table.columns
+        if info.name not in (published.question.group, published.question.unit)
+    }
+    for name, found in facts.items():
+        yield from _identifier(published, name, found)
+    if published.shown.classes.n and published.question.sensitive_table is None:
+        alone = int((published.shown.classes.sizes == 1).sum())
+        for name in published.other:
+            if guess(facts[name]).role == "identifier" or facts[name].near_unique or facts[name].distinct < 2:
+                continue
+            _, more = engine.uniqueness(published.table, [*published.quasi_identifiers, name])
+            if more > alone:
+                yield Finding(
+                    "columns", "warning",
+                    f"column {name!r} was not named as a quasi-identifier; whoever knows it as well can single out "
+                    f"{more:,} of {rows:,} people ({alone:,} without it)",
+                    {"column": name, "unique": more, "without": alone},
+                )  # fmt: skip
+
+
+def _identifier(published: Published, name: str, facts: Facts) -> Iterator[Finding]:
+    found = guess(facts)
+    reason = found.reason.removesuffix(": dropped")
+    if found.role == "identifier" and facts.present and (found.topic is not None or facts.near_unique):
+        if name in published.sensitive and found.topic is None:
+            return  # a measurement may well differ from person to person; models and attacks judge it
+        kind = "looks like a direct identifier" if found.topic is not None else "tells nearly everybody apart"
+        yield Finding(
+            "columns", "high", f"column {name!r} {kind}: {reason.split(': dropped')[0]}",
+            {"column": name, "distinct": facts.distinct, "unique_rows": facts.unique_rows},
+        )  # fmt: skip
+
+
+def order(engine: Engine, published: Published) -> Iterator[Finding]:
+    """Is the order of the rows random? If not, it may tell what the labels hide."""
+    secret = published.sensitive if published.values is published.table else ()
+    group = (published.question.group,) if published.question.group else ()
+    names = [*published.quasi_identifiers, *secret, *published.other]
+    names = [n for n in names if any(c.name == n for c in published.table.columns)]
+    rows = in_order(engine, published, [*names, *group])
+    found = trends([InOrder(name, rows[name]) for name in names])
+    yield from _sorted([t for t in found if t.sorted])
+    yield from _not_random([t for t in found if not t.sorted and not t.random])
+    classes = numbered([rows[name] for name in group or published.quasi_identifiers])
+    for name in secret:
+        if sorted_inside(classes, InOrder(name, rows[name])):
+            yield Finding(
+                "order", "warning",
+                f"inside every class the rows are in the order of {name!r}: harmless only if they were sorted after "
+                "the classes were made; shuffle them",
+                {"column": name},
+            )  # fmt: skip
+
+
+def _sorted(found: Sequence[Trend]) -> Iterator[Finding]:
+    if found:
+        names = ", ".join(repr(t.column) for t in found)
+        yield Finding(
+            "order", "warning",
+            f"the rows are sorted by {names}: if that was done before they were recoded, neighbours in the table are "
+            "also neighbours in what it hides; shuffle them",
+            {"columns": [t.column for t in found]},
+        )  # fmt: skip
+
+
+def _not_random(found: Sequence[Trend]) -> Iterator[Finding]:
+    if found:
+        worst = max(found, key=lambda t: max(abs(t.correlation), t.neighbours - t.expected))
+        yield Finding(
+            "order", "warning",
+            f"the rows are not in random order ({', '.join(repr(t.column) for t in found)}): in {worst.column!r} "
+            f"{worst.neighbours:.0%} of neighbouring rows agree where chance gives {worst.expected:.0%}, and the "
+            f"correlation with the position is {worst.correlation:+.2f}; shuffle the rows",
+            {t.column: {"correlation": t.correlation, "neighbours": t.neighbours, "expected": t.expected}
+             for t in found},
+        )  # fmt: skip
+
+
+def in_order(engine: Engine, published: Published, names: Sequence[str]) -> dict[str, Ints]:
+    """Columns in the order of the rows, as codes that rise with what the values mean."""
+    domains = [published.domains.of(published.table, name).values for name in names]
+    codes = engine.in_order(published.table, names, domains, LIMIT)
+    result = {}
+    for name, values, rows in zip(names, domains, codes, strict=True):
+        rank = np.zeros(len(values) + 1, dtype=np.int64)
+        rank[1 + np.array(_risen(values), dtype=np.int64)] = np.arange(1, len(values) + 1)
+        result[name] = rank[rows]
+    return result
+
+
+def _risen(values: Sequence[str]) -> list[int]:
+    """Positions of labels from low to high: by the number that each begins with, if each does; else as text."""
+    numbers = [re.match(r"[^\d+-]{0,2}([+-]?\d+(?:\.\d+)?)", v) for v in values]
+    if all(numbers):
+        return sorted(range(len(values)), key=lambda i: (Decimal(numbers[i][1]), values[i]))  # type: ignore[index]
+    return sorted(range(len(values)), key=values.__getitem__)
+
+
+def containers(published: Published) -> Iterator[Finding]:
+    """What the files hold besides their rows."""
+    question = published.question
+    yield from _container(published.domains, published.table, examine(question.table, published.table.format))
+    if question.sensitive_table is not None:
+        found = examine(question.sensitive_table, published.values.format)
+        yield from _container(published.domains, published.values, found)
+
+
+def _container(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
+    if found.index:
+        yield Finding("container", "high", f"the file tells rows apart: {found.index}")
+    if found.pandas_columns:
+        names = ", ".join(map(repr, found.pandas_columns[:5]))
+        yield Finding(
+            "container", "warning", f"the pandas schema in the file names columns that were not published: {names}",
+            {"columns": list(found.pandas_columns)},
+        )  # fmt: skip
+    for name, idle in found.unused.items():
+        yield Finding(
+            "container", "high",
+            f"column {name!r}: the dictionary in the file holds {idle:,} values that no row has",
+            {"column": name, "values": idle},
+        )  # fmt: skip
+    yield from _statistics(domains, table, found)
+    if found.metadata:
+        names = ", ".join(map(repr, list(found.metadata)[:5]))
+        text = f"the file carries metadata of its own under {names}: read it before you hand it over"
+        yield Finding("container", "warning", text, {"keys": list(found.metadata)})
+    if found.comments:
+        text = "the file begins or ends with a line that looks like a comment (#): read it before you hand it over"
+        yield Finding("container", "warning", text, {"lines": found.comments})
+    if found.bom:
+        yield Finding(
+            "container", "note", "the file begins with a byte order mark, which some programs read as text"
+        )
+    for what in found.unread:
+        yield Finding("container", "note", f"not looked at: {what}")
+
+
+def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
+    """Least and greatest values in a Parquet footer that no row has."""
+    known = {c.name: c for c in table.columns}
+    for name in dict.fromkeys(c for c, _, _ in found.statistics if c in known):
+        domain = domains.of(table, name)
+        if not domain.values or known[name].kind in ("boolean", "other", "date", "timestamp"):
+            continue
+        ends = [e for c, low, high in found.statistics if c == name for e in (low, high)]
+        if known[name].kind == "text":
+            beyond = [e for e in ends if e not in domain.values and len(e) < 60 and e.strip() in (e, "")]
+        elif domain.numeric:
+            low, high = Decimal(domain.values[0]), Decimal(domain.values[-1])
+            beyond = [e for e in ends if NUMBER.fullmatch(e) and not low <= Decimal(e) <= high]
+        else:
+            beyond = []
+        if beyond:
+            yield Finding(
+                "container", "high",
+                f"column {name!r}: the statistics in the file tell a least or greatest value that no row has",
+                {"column": name, "values": len(beyond)},
+            )  # fmt: skip
+
+
+def cells(published: Published) -> Iterator[Finding]:
+    """Cells that a spreadsheet would run as formulas."""
+    for table in dict.fromkeys((published.table, published.values)):
+        for info in table.columns:
+            if info.kind != "text":
+                continue
+            domain = published.domains.of(table, info.name)
+            bad = [
+                n for v, n in zip(domain.values, domain.counts, strict=True)
+                if v.startswith(FORMULA) and not NUMBER.fullmatch(v) and v.strip("+-")
+            ]  # fmt: skip
+            if bad:
+                yield Finding(
+                    "cells", "warning",
+                    f"column {info.name!r}: {sum(bad):,} cells begin with =, +, - or @, and a spreadsheet may run them "
+                    "as formulas",
+                    {"column": info.name, "cells": sum(bad)},
+                )  # fmt: skip

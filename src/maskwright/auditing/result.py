@@ -1,0 +1,209 @@
+"""What an audit found: verdicts, beliefs, findings; as sentences, the worst first, and as JSON and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.exact import show
+from maskwright.core.release import jsonable
+from maskwright.core.verdict import Verdict
+from maskwright.report.details import detail_lines
+from maskwright.report.html import Markup, join, page, table, tag
+
+Severity = Literal["high", "warning", "note"]
+RANK: dict[Severity, int] = {"high": 0, "warning": 1, "note": 2}
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the table gives away, in a sentence.
+
+    Attributes:
+        kind: "rows", "columns", "order", "container", "cells" or "original".
+        severity: "high" (somebody is found, or something unpublished is in the file), "warning" (depends on what
+            else is known), "note" (good to know).
+        text: the sentence.
+        measures: the figures in it.
+    """
+
+    kind: str
+    severity: Severity
+    text: str
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "severity": self.severity,
+            "text": self.text,
+            "measures": jsonable(self.measures),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The outcome.
+
+    Attributes:
+        table: what was looked at, in words.
+        rows: its rows.
+        classes: its classes of equal quasi-identifiers.
+        required: what was asked for, and whether it holds.
+        measured: per model the strongest setting that holds (or one that fails, where none holds).
+        beliefs: what each attack leads to, the worst first.
+        findings: everything else, the worst first.
+        notes: how it was looked at.
+        max_belief: the largest belief allowed, where one was stated.
+        original: was the original at hand? If not, "before" is the published table as a whole.
+    """
+
+    table: str
+    rows: int
+    classes: int
+    required: tuple[Verdict, ...]
+    measured: tuple[Verdict, ...]
+    beliefs: tuple[Beliefs, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    max_belief: Fraction | None = None
+    original: bool = False
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What was asked for, then what was measured."""
+        return self.required + self.measured
+
+    @property
+    def above(self) -> tuple[Beliefs, ...]:
+        """The attacks whose worst belief is above the stated bound."""
+        return tuple(
+            b for b in self.beliefs if self.max_belief is not None and b.worst.upper > self.max_belief
+        )
+
+    @property
+    def ok(self) -> bool:
+        """Does everything hold that was asked for? (True when nothing was.)"""
+        return not self.above and all(v.ok for v in self.required)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "ok": self.ok,
+            "table": self.table,
+            "rows": self.rows,
+            "classes": self.classes,
+            "max_belief": None if self.max_belief is None else str(self.max_belief),
+            "above_the_bound": [b.attack for b in self.above],
+            "required": [v.as_dict() for v in self.required],
+            "measured": [v.as_dict() for v in self.measured],
+            "beliefs": [b.as_dict() for b in self.beliefs],
+            "findings": [f.as_dict() for f in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[tuple[Severity, str]]:
+        """Everything bad in one sentence each, the worst first."""
+        said: list[tuple[int, Severity, str]] = []
+        said += [(0, "high", v.sentence()) for v in self.required if not v.ok]
+        for b in self.beliefs:
+            text = b.sentence() if self.original else _without_original(b)
+            if b in self.above:
+                bound = show(self.max_belief or Fraction(0))
+                said.append((1, "high", f"above the bound of {bound}: {text}"))
+            else:
+                worst = b.worst.upper
+                said.append((2, "high" if worst == 1 else "warning" if worst >= HALF else "note", text))
+        said += [(2, f.severity, f.text) for f in self.findings]
+        said.sort(key=lambda item: (RANK[item[1]], item[0]))
+        return [(severity, text) for _, severity, text in said]
+
+    def lines(self) -> list[str]:
+        """For a terminal: what is wrong, then what holds, then how it was looked at."""
+        lines = [f"{self.table}: {self.rows:,} rows in {self.classes:,} classes", self._headline(), ""]
+        lines += [f"  {severity.upper():8} {text}" for severity, text in self.sentences()]
+        if self.required:
+            lines += ["", "Asked for:"]
+            lines += [f"  {v.sentence()}" for v in self.required]
+        if self.measured:
+            lines += ["", "The strongest setting of each model that holds:"]
+            lines += [f"  {line}" for line in aligned(map(strength, self.measured))]
+        for beliefs in self.beliefs:
+            more = detail_lines(beliefs)
+            if more:
+                lines += ["", f"{beliefs.attack} ({beliefs.kind}):", *(f"  {line}" for line in more)]
+        if self.notes:
+            lines += ["", *(f"note: {note}" for note in self.notes)]
+        return lines
+
+    def _headline(self) -> str:
+        if not self.ok:
+            return "NOT AS ASKED FOR."
+        high = sum(severity == "high" for severity, _ in self.sentences())
+        asked = "Everything that was asked for holds" if self.required or self.max_belief is not None else ""
+        if high:
+            serious = f"{high} serious {'finding' if high == 1 else 'findings'}"
+            return f"{asked}, but there {'is' if high == 1 else 'are'} {serious}." if asked else f"{serious}."
+        return f"{asked or 'No serious finding'}."
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def html(self) -> str:
+        """A page of its own; nothing is loaded from anywhere."""
+        worst = [(severity, text) for severity, text in self.sentences()]
+        measured = [strength(v) for v in self.measured]
+        parts: list[object] = [
+            tag("h1", f"Audit of {self.table}"),
+            tag(
+                "section", tag("strong", self._headline()),
+                tag("p", f"{self.rows:,} rows in {self.classes:,} classes"),
+                class_="verdict " + ("yes" if self.ok else "no"),
+            ),
+            tag("h2", "The worst first"), table(("", "what"), worst),
+        ]  # fmt: skip
+        if self.required:
+            rows = [(v.model, v.attribute or "", v.sentence()) for v in self.required]
+            parts += [tag("h2", "Asked for"), table(("model", "column", "verdict"), rows)]
+        parts += [
+            tag("h2", "What holds"),
+            table(("model", "column", "strongest setting", "measured"), measured),
+        ]
+        for beliefs in self.beliefs:
+            parts += [tag("h3", f"{beliefs.attack} ({beliefs.kind})"), _listed(detail_lines(beliefs))]
+        parts += [tag("h2", "How it was looked at"), _listed(self.notes)]
+        return page(f"Audit of {self.table}", join(parts))
+
+
+def _without_original(beliefs: Beliefs) -> str:
+    """The sentence of an attack where nothing is known of the time before the release."""
+    worst = beliefs.worst
+    before = "" if beliefs.attack == "linkage" else f" (in the whole table: {show(worst.before)})"
+    return f"{beliefs.attack}: at worst {show(worst.after)}{before} for {worst.whom}; {worst.why}"
+
+
+def _listed(lines: Sequence[str]) -> Markup:
+    return tag("ul", *(tag("li", line) for line in lines)) if lines else tag("p", "Nothing more.")
+
+
+def strength(verdict: Verdict) -> tuple[str, str, str, str]:
+    """Model, column, strongest setting, what was measured."""
+    shown = {
+        k: v
+        for k, v in verdict.parameters.items()
+        if v is not None and v not in ("equal", "prosecutor", False)
+    }
+    setting = ", ".join(f"{k} = {v}" for k, v in shown.items()) if verdict.ok else "none holds"
+    worst = "" if verdict.worst is None else f"{verdict.quantity} {show(verdict.worst)}"
+    return verdict.model, verdict.attribute or "", setting, worst
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of words as columns."""
+    found = list(rows)
+    widths = [max((len(row[i]) for row in found), default=0) for i in range(len(found[0]) if found else 0)]
+    return ["  ".join(f"{cell:{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in found]

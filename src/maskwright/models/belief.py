@@ -1,0 +1,86 @@
+"""Belief: nobody may be believed to hold a sensitive value with more than a stated probability, by a stated adversary.
+
+What each class shows is the least that anybody believes, so that it is checked like any other requirement. What a
+stronger adversary concludes is known only after the attack: the pipeline attacks the release before it is published
+and decides by what the attacks found. Where a bound is proven for the method, the diversity that it needs is added
+to the search before any row is read [Cormode et al. 2010, with the corrections of the documentation].
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import field_validator, model_validator
+
+from maskwright.core.classes import Classes
+from maskwright.core.exact import text_of
+from maskwright.core.model import Context
+from maskwright.core.rules import Rule
+from maskwright.core.segments import Ratios
+from maskwright.core.sensitive import Count, SensitiveModel, Sets, Share, largest_count, share_rules
+from maskwright.core.verdict import Verdict
+
+
+class BeliefAtMost(SensitiveModel):
+    """After the release no adversary of this kind believes any sensitive value with more than max.
+
+    Attributes:
+        max: the largest belief in anybody's value, above 0 and at most 1.
+        adversary: neighbour, journalist, knows-method or insider, as the threat model defines them.
+        facts: how many facts the insider knows (default 3).
+        attribute: the sensitive column; each of them when it is not named.
+        sets: holding *any* value of one of these sets is what must not be believed (default: each value).
+    """
+
+    name: ClassVar[str] = "belief"
+    merge_safe: ClassVar[bool] = True
+    hereditary: ClassVar[bool] = False
+
+    max: Share
+    adversary: Literal["neighbour", "journalist", "knows-method", "insider"] = "knows-method"
+    facts: Count | None = None
+    sets: Sets | None = None
+    use: Literal["search", "gate"] = "gate"
+
+    @field_validator("use")
+    @classmethod
+    def _is_a_gate(cls, value: str) -> str:
+        if value != "gate":
+            raise ValueError(
+                "belief is decided after the attack, so that it cannot be searched for; leave `use` out: where a "
+                "bound is proven for the method, the diversity that it needs is added to the search"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _knows_facts(self) -> BeliefAtMost:
+        if self.facts is not None and self.adversary != "insider":
+            raise ValueError(f"facts: only the insider knows facts, {self.adversary} does not; remove it")
+        return self
+
+    def named_values(self) -> list[str]:
+        return [v for members in self.sets or () for v in members]
+
+    def _shares(self, classes: Classes) -> Ratios:
+        return Ratios(largest_count(self.counts(classes), self.sets), classes.sizes)
+
+    def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        return self._shares(classes).at_most(self.max)
+
+    def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        return share_rules(self, self.max, self.sets, context)
+
+    def check(self, classes: Classes, context: Context) -> Verdict:
+        """What the classes alone show: the belief of a neighbour, and the least that any adversary believes."""
+        shares = self._shares(classes)
+        bound = f"at most {text_of(self.max)}"
+        return self.verdict(
+            shares.at_most(self.max), shares, shares.argmax(), bound, "belief from the class alone"
+        )
+
+    def nearest(self, classes: Classes, context: Context) -> str | None:
+        shares = self._shares(classes)
+        worst = shares.argmax()
+        return None if worst is None or shares[worst] == 0 else f"max: {shares[worst]}"

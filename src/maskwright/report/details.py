@@ -1,0 +1,57 @@
+"""The figures of an attack that a reader should see beside its worst belief, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.exact import show
+
+
+def detail_lines(beliefs: Beliefs) -> list[str]:
+    """The figures of an attack that a reader should see beside its worst belief."""
+    m, lines = beliefs.measures, list[str]()
+    columns = m.get("attributes", {})
+    if "vulnerable_share" in m:
+        lines.append(_vulnerable(m))
+    for name, column in columns.items() if isinstance(columns, Mapping) else ():
+        if "vulnerable_share" in column:
+            lines.append(f"{name}: {_vulnerable(column)}")
+        curve = column.get("implications")
+        if isinstance(curve, (list, tuple)):
+            points = ", ".join(show(p) if isinstance(p, Fraction) else str(p) for p in curve)
+            lines.append(f"{name}: belief with 0, 1, 2 … known facts: {points}")
+    if dropped := m.get("dropped_people"):
+        lines.append(f"people of whom nothing was published: {dropped:,}")
+    if hidden := m.get("values_not_flagged"):
+        share = show(m["worst_share_of_a_value_not_flagged"])
+        lines.append(
+            f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
+        )
+    if "singled_out" in m:
+        lines += unique_lines(m["singled_out"])
+    return lines
+
+
+def _vulnerable(m: Mapping[str, Any]) -> str:
+    above = f" (above {show(m['threshold'])})" if isinstance(m.get("threshold"), Fraction) else ""
+    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {float(m['vulnerable_share']):.1%}"
+
+
+def unique_lines(found: Mapping[str, Any]) -> list[str]:
+    """Minimal unique sets in words: of the published labels, and of the raw table where that was different."""
+    lines = []
+    for when, single in (("", found["after"]), (" before the release", found["before"])):
+        if when and single == found["after"]:
+            continue
+        most = single["sets_up_to"]
+        share = f"{single['people']:,} people ({float(single['share']):.1%})"
+        lines.append(f"singled out{when} by at most {most} attribute{'' if most == 1 else 's'}: {share}")
+        if single["sets"]:
+            first = "; ".join(f"{' + '.join(s['attributes'])} ({s['people']:,})" for s in single["sets"][:3])
+            parts = [f"{name} {float(share):.0%}" for name, share in single["contributions"].items() if share]
+            lines.append(f"  the commonest minimal sets: {first}")
+            lines.append(f"  what attributes contribute: {', '.join(parts[:5])}")
+    return lines
