@@ -94,6 +94,12 @@ class User:
     def step(self, name: str) -> None:
         self.page.get_by_role("navigation", name="Steps").get_by_role("link", name=name).click()
 
+    def remove(self, model: str) -> None:
+        """Every requirement of this model."""
+        buttons = self.page.get_by_role("button", name=f"Remove {model}")
+        while buttons.count():
+            buttons.first.click()
+
     def save(self) -> None:
         self.page.get_by_role("button", name="Save", exact=True).click()
         self.page.locator(".toast").get_by_text("Saved.").first.wait_for()

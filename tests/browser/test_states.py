@@ -28,8 +28,7 @@ def opened(user: User, name: str) -> None:
     page.wait_for_url("**/columns")
     user.step("Requirements")
     page.get_by_label("k *").fill("5")
-    for button in page.get_by_role("button", name="Remove simple-l-diversity").all():
-        button.click()
+    user.remove("simple-l-diversity")
     user.save()
     user.step("Run")
 

@@ -186,7 +186,7 @@ def test_files_named_at_the_start_can_be_opened(tmp_path: Path) -> None:
 def test_ids_are_never_paths(bench: Bench, id_: str) -> None:
     for path in (f"/api/projects/{id_}", f"/p/{id_}/columns", f"/api/projects/{id_}/policy.zip"):
         assert bench.client.get(path).status_code == 404
-    project = bench.opened()
+    project = bench.workspace.create("empty", bench.tables / "people.csv").id
     for path in (f"runs/{id_}", f"releases/{id_}/public.zip", f"runs/{id_}/result", f"policy.zip?run={id_}"):
         assert bench.client.get(f"/api/projects/{project}/{path}").status_code == 404
 

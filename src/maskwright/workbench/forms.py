@@ -35,7 +35,7 @@ USUAL: dict[str, dict[str, str]] = {
     "ck-safety": {"c": "0.8", "k": "2", "use": "gate"}, "m-confidentiality": {"m": "2", "use": "gate"},
     "delta-disclosure": {"delta": "1", "use": "gate"}, "beta-likeness": {"beta": "2", "use": "gate"},
     "delta-presence": {"delta_max": "0.5"}, "k-map": {"k": "5"}, "average-risk": {"max": "0.05"},
-    "highest-risk": {"max": "0.2"},
+    "highest-risk": {"max": "0.2"}, "belief": {"max": "1/2"},
 }  # fmt: skip
 
 
@@ -63,7 +63,9 @@ class Form:
     @property
     def offered(self) -> dict[str, str]:
         """What a new form begins with."""
-        return USUAL.get(self.name, {})
+        likely = {"whole": "2", "number": "1/2"}
+        guessed = {f.name: likely.get(f.kind, "") for f in self.fields if f.required}
+        return guessed | USUAL.get(self.name, {})
 
     def shown(self, parameters: Mapping[str, Any]) -> dict[str, str]:
         """Parameters of a policy as the texts of the inputs."""
