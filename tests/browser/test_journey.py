@@ -170,6 +170,9 @@ def test_methods_are_compared(user: User) -> None:
     table = page.locator("section").filter(has_text="Methods compared").last
     for method in ("optimal-lattice", "local-recoding", "mondrian"):
         table.get_by_role("row", name=re.compile(method)).wait_for()
+    page.get_by_role("button", name="Use mondrian").click()
+    page.wait_for_url("**/run")
+    page.get_by_text("mondrian, generalise").wait_for()
 
 
 def test_a_messy_file(user: User, tmp_path: Path) -> None:

@@ -289,10 +289,12 @@ def test_methods_are_compared(bench: Bench) -> None:
     names = ["optimal-lattice", "mondrian", "anatomy"]
     job = bench.run(project, kind="compare", methods=[{"name": n} for n in names])
     assert job["state"] == "done", job
-    results = bench.get(f"/api/projects/{project}/runs/{job['id']}/result")["results"]
-    assert [r["method"]["name"] for r in results] == names
-    assert all(r["release"]["ok"] for r in results if "release" in r)
-    assert "release" in results[0]
+    points = bench.get(f"/api/projects/{project}/runs/{job['id']}/result")["points"]
+    assert [p["name"] for p in points] == names
+    assert points[0]["status"] == points[1]["status"] == "holds"
+    assert points[0]["metrics"]["information-loss"] != points[1]["metrics"]["information-loss"]
+    assert all(p["status"] == "holds" or p["reason"] for p in points)
+    put(bench, project, "method", method=points[1]["method"], recoding="generalise")
     assert bench.client.get(f"/p/{project}/explore").status_code == 200
     assert bench.get(f"/api/projects/{project}")["releases"] == []
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maskwright import workbench
 from maskwright.core.builders import Tree
 from maskwright.core.policy import Policy
 from maskwright.core.settings import build
@@ -21,6 +24,7 @@ from maskwright.workbench import forms
 from maskwright.workbench.endpoints import safe_name
 from maskwright.workbench.hierarchies import as_tree_text, built, check_inside, text_of_tree, tree_of
 from maskwright.workbench.pages import marked, number, share
+from maskwright.workbench.workspace import Roots
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -183,3 +187,50 @@ def test_nothing_of_the_web_is_imported_before_it_is_needed() -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for name in ("fastapi", "uvicorn", "jinja2", "starlette"):
         assert f"'{name}'" not in found
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+TEXT = [
+    ("ink", "canvas"), ("ink", "panel"), ("ink", "sunken"), ("ink", "accent-soft"), ("soft", "canvas"), ("soft", "panel"),
+    ("soft", "sunken"), ("accent", "canvas"), ("accent", "panel"), ("accent", "accent-soft"), ("accent-ink", "accent"),
+    ("good", "good-soft"), ("bad", "bad-soft"), ("bad", "panel"), ("note", "note-soft"), ("ink", "good-soft"),
+    ("role-identifier", "canvas"), ("role-sensitive", "canvas"), ("panel", "ink"), ("accent", "note-soft"),
+]  # fmt: skip
+EDGES = [
+    ("edge", "panel"),
+    ("focus", "canvas"),
+    ("focus", "panel"),
+    ("before", "canvas"),
+    ("after", "canvas"),
+]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_have_enough_contrast(theme: str) -> None:
+    """WCAG AA: 4.5 to 1 for text, 3 to 1 for what shows where a control is."""
+    css = (Path(workbench.__file__).parent / "static" / "style.css").read_text(encoding="utf-8")
+    blocks = {"light": css.split(":root {")[1], "dark": css.split(':root[data-theme="dark"] {')[1]}
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", blocks[theme].split("}")[0]))
+    for pairs, least in ((TEXT, 4.5), (EDGES, 2.9 if theme == "light" else 3.0)):
+        for front, back in pairs:
+            light, dark = sorted((luminance(colours[front]), luminance(colours[back])), reverse=True)
+            ratio = (light + 0.05) / (dark + 0.05)
+            assert ratio >= least, f"{front} on {back} in {theme}: {ratio:.2f}"
+
+
+def test_tables_are_listed_wherever_it_was_started(tmp_path: Any) -> None:
+    for i in range(30):
+        (tmp_path / f"folder{i}").mkdir()
+        (tmp_path / f"folder{i}" / "x.csv").write_text("a", encoding="utf-8")
+    (tmp_path / "top.parquet").write_text("", encoding="utf-8")
+    (tmp_path / ".hidden.csv").write_text("", encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to("/etc/passwd")
+    listed = list(Roots.of([tmp_path]).tables(most=15))
+    assert listed[0].name == "top.parquet"
+    assert len(listed) == 15
+    assert {p.name for p in listed[1:]} == {"x.csv"}

@@ -82,17 +82,25 @@ def preview(hierarchy: Hierarchy, counts: Mapping[str, int]) -> dict[str, Any]:
             size[label] = size.get(label, 0) + 1
         blocks = [{"label": k, "rows": n, "values": size[k]} for k, n in rows.items()]
         levels.append({"name": level.name, "labels": len(blocks), "blocks": blocks[:SHOWN]})
-    table = [
-        [str(level.labels[level.blocks[i + 1]]) for level in hierarchy.levels]
-        for i in range(min(SHOWN, len(hierarchy.values)))
-    ]
+    order = _together(hierarchy)[:SHOWN]
+    table = [[str(level.labels[level.blocks[i + 1]]) for level in hierarchy.levels] for i in order]
     return {
         "levels": levels,
         "table": table,
-        "rows": [counts.get(v, 0) for v in hierarchy.values[:SHOWN]],
+        "rows": [counts.get(hierarchy.values[i], 0) for i in order],
         "more": max(0, len(hierarchy.values) - SHOWN),
         "chain": hierarchy.is_chain,
     }
+
+
+def _together(hierarchy: Hierarchy) -> list[int]:
+    """The values in an order in which those that share a label stand together, where their own order means nothing."""
+    if hierarchy.ordered or not hierarchy.is_chain:
+        return list(range(len(hierarchy.values)))
+    coarse_first = hierarchy.levels[::-1]
+    return sorted(
+        range(len(hierarchy.values)), key=lambda i: [int(level.blocks[i + 1]) for level in coarse_first]
+    )
 
 
 def concerned(message: str, values: Sequence[str]) -> list[str]:

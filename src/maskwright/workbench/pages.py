@@ -181,7 +181,7 @@ def _short(entry: Any) -> str:
     value = spec.get(way)
     if way in ("intervals", "dates"):
         return f"{way}: {', '.join(str(v) if not isinstance(v, list) else 'cuts' for v in value)}"
-    return way if way in ("tree", "groups", "file") else f"{way}: {value}"
+    return {"file": "a table of labels", "tree": "a tree", "groups": "groups"}.get(way) or f"{way}: {value}"
 
 
 @router.get("/p/{project_id}/columns/{index}")

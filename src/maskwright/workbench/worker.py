@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from maskwright.core.events import Event
+from maskwright.core.verdict import plain
 from maskwright.errors import Cancelled, MaskwrightError
 from maskwright.workbench.workspace import read_json, write_json, write_text
 
@@ -151,27 +152,33 @@ def compare(run: Run) -> dict[str, Any]:
     from maskwright.core.policy import Named, Policy
 
     policy = Policy.load(run.request["policy"])
-    results = []
+    points: list[dict[str, Any]] = []
     for i, choice in enumerate(run.request["methods"]):
         run.tell(Event("step", f"trying {choice['name']}"))
         run.tell(Event("progress", "", i / len(run.request["methods"])))
         parameters = {k: v for k, v in choice.items() if k != "name"}
         changed = policy.model_copy(update={"method": Named(name=choice["name"], parameters=parameters)})
-        began = time.process_time()
+        point = {"name": choice["name"], "method": choice}
         try:
-            made = anonymize(
-                run.source, changed, memory=run.request.get("memory"), cancelled=run.cancelled,
-                on_event=lambda e: run.tell(replace(e, kind="note")) if e.kind == "step" else None,
-            )  # fmt: skip
+            made = anonymize(run.source, changed, memory=run.request.get("memory"), cancelled=run.cancelled)
         except Cancelled:
             raise
         except MaskwrightError as problem:
-            results.append({"method": choice, "error": str(problem)})
-        else:
-            results.append(
-                {"method": choice, "release": made.as_dict(), "cpu": round(time.process_time() - began, 2)}
-            )
-    return {"results": results}
+            status = "not met" if problem.exit_code == 1 else "refused"
+            points.append({**point, "status": status, "reason": str(problem)})
+            continue
+        found = made.as_dict()
+        beliefs = {b.attack: plain(b.worst.upper) for b in made.beliefs}
+        points.append(
+            {
+                **point,
+                "status": "holds",
+                "beliefs": beliefs,
+                "metrics": found["metrics"],
+                "rows": found["rows"],
+            }
+        )
+    return {"points": points}
 
 
 def attack(run: Run) -> dict[str, Any]:

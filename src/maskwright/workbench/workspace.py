@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -38,6 +39,9 @@ from maskwright.workbench.jobs import Board
 
 ID = re.compile(r"[0-9a-f]{12}")
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
+# The list of tables on the first page must not take long, wherever the workbench was started.
+MOST_ENTRIES, MOST_FOLDERS = 1000, 20
+NOT_FOR_TABLES = ("node_modules", "private", "public", "__pycache__")
 
 
 class NotFound(MaskwrightError):  # noqa: N818 - named like the tree in errors.py
@@ -337,22 +341,18 @@ class Roots:
     def tables(self, most: int = 200, depth: int = 3) -> Iterator[Path]:
         """Tables that can be opened, for the list on the first page."""
         yield from self.files
-        seen = len(self.files)
-        for folder in self.folders:
-            for path in _below(folder, depth):
-                if seen >= most:
-                    return
-                seen += 1
-                yield path
+        found = (path for folder in self.folders for path in _below(folder, depth))
+        yield from itertools.islice(found, most)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    with contextlib.suppress(OSError):
-        entries = sorted(folder.iterdir(), key=lambda p: (p.is_dir(), p.name.casefold()))
-        for path in entries:
-            if path.name.startswith(".") or path.is_symlink():
-                continue
-            if path.is_file() and path.suffix.lower() in TABLES:
-                yield path
-            elif path.is_dir() and depth > 1 and path.name not in ("node_modules", "private", "public"):
-                yield from _below(path, depth - 1)
+    """Tables in a folder and in those below it; folders of thousands of entries are looked at in part."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        some = [e for e in itertools.islice(entries, MOST_ENTRIES) if not e.name.startswith(".")]
+        some = [e for e in some if not e.is_symlink()]
+        for entry in sorted(some, key=lambda e: (e.is_dir(), e.name.casefold())):
+            if entry.is_file() and Path(entry.name).suffix.lower() in TABLES:
+                yield Path(entry.path)
+        below = [e for e in some if e.is_dir() and e.name not in NOT_FOR_TABLES][:MOST_FOLDERS]
+        for entry in below if depth > 1 else ():
+            yield from _below(Path(entry.path), depth - 1)

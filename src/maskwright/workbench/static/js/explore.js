@@ -33,7 +33,7 @@ function offer(x, y, points) {
 const given = data("choices-data");
 if (given?.choices.length) solutionSpace(given);
 const compared = data("compare-data");
-if (compared) methods(compared.filter((r) => r.release));
+if (compared) methods(compared.filter((p) => p.status === "holds"));
 
 function solutionSpace({ choices, rows }) {
   const points = choices.map((c, i) => {
@@ -54,8 +54,8 @@ function solutionSpace({ choices, rows }) {
         data: { values: points.map((p) => ({ i: p.i, x: p.metrics[x.value], y: p.risks[y.value], passes: p.passes, suppressed: p.choice.suppressed, chosen: p.i === chosen })) },
         mark: { type: "point", filled: true, cursor: "pointer" },
         encoding: {
-          x: { field: "x", type: "quantitative", title: `${x.value} (less is better)`, scale: { zero: false, nice: true } },
-          y: { field: "y", type: "quantitative", title: `${y.value}`, scale: { zero: false, nice: true } },
+          x: { field: "x", type: "quantitative", title: `${x.value} (less is better)`, scale: { zero: false, nice: false, padding: 14 } },
+          y: { field: "y", type: "quantitative", title: `${y.value}`, scale: { zero: false, nice: false, padding: 14 } },
           color: { field: "passes", title: null, scale: { domain: ["can be published", "a gate refuses it"], range: [colour("after"), colour("bad")] }, legend: { orient: "top" } },
           shape: { field: "passes", title: null, scale: { domain: ["can be published", "a gate refuses it"], range: ["circle", "cross"] } },
           size: { condition: { test: "datum.chosen", value: 320 }, value: 90 },
@@ -126,9 +126,12 @@ function solutionSpace({ choices, rows }) {
 function methods(results) {
   if (!results.length) return;
   const points = results.map((r) => ({
-    method: r.method.name,
-    metrics: Object.fromEntries(Object.entries(r.release.metrics).map(([k, v]) => [k, value(v)])),
-    risks: risks(r.release.beliefs),
+    method: r.name,
+    metrics: Object.fromEntries(Object.entries(r.metrics).map(([k, v]) => [k, value(v)])),
+    risks: {
+      "worst belief of any attack": Math.max(...Object.values(r.beliefs).map(value)),
+      ...Object.fromEntries(Object.entries(r.beliefs).map(([attack, b]) => [`worst belief (${attack})`, value(b)])),
+    },
   }));
   const [x, y] = [document.getElementById("cx"), document.getElementById("cy")];
   offer(x, y, points);

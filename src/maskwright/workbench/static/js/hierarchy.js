@@ -162,7 +162,7 @@ function bars(chosen) {
     data: { values },
     mark: { type: "bar", cornerRadiusEnd: 2, tooltip: true },
     encoding: {
-      x: { field: "label", type: "nominal", sort: { field: "order" }, title: null, axis: { labelAngle: values.length > 8 ? -40 : 0, labelLimit: 90, labelOverlap: true } },
+      x: { field: "label", type: "nominal", sort: { field: "order" }, title: null, axis: { labelAngle: values.length > 8 ? -40 : 0, labelLimit: values.length > 5 ? 90 : 240, labelOverlap: true } },
       y: { field: "rows", type: "quantitative", title: "rows" },
       tooltip: [{ field: "label" }, { field: "rows", format: "," }, { field: "values", title: "values inside" }],
     },
