@@ -12,6 +12,12 @@ FLOATS = [] if sys.platform == "win32" else [
     "-ffp-contract=off", "-fno-signed-zeros", "-fno-trapping-math", "-ffinite-math-only",
 ]  # fmt: skip
 
+
+def headers(kernel: str) -> list[str]:
+    """The parts that a kernel includes: what it must be compiled anew for."""
+    return sorted(str(h) for h in Path("src/maskwright/kernels").glob(f"{kernel}_*.h"))
+
+
 KERNELS = [
     Extension(
         "maskwright.kernels._disclosure",
@@ -23,7 +29,7 @@ KERNELS = [
     Extension(
         "maskwright.kernels._lattice",
         ["src/maskwright/kernels/_lattice.c"],
-        depends=sorted(str(h) for h in Path("src/maskwright/kernels").glob("_lattice_*.h")),
+        depends=headers("_lattice"),
         py_limited_api=True,
         optional=True,
         extra_compile_args=FLAGS,
@@ -31,6 +37,7 @@ KERNELS = [
     Extension(
         "maskwright.kernels._local",
         ["src/maskwright/kernels/_local.c"],
+        depends=headers("_local"),
         py_limited_api=True,
         optional=True,
         extra_compile_args=[*FLAGS, *FLOATS],
@@ -38,6 +45,7 @@ KERNELS = [
     Extension(
         "maskwright.kernels._partition",
         ["src/maskwright/kernels/_partition.c"],
+        depends=headers("_partition"),
         py_limited_api=True,
         optional=True,
         extra_compile_args=[*FLAGS, *FLOATS],

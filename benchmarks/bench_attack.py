@@ -5,8 +5,8 @@
 
 The release is that of Wong et al. 2007: Adult, 45,222 rows, eight quasi-identifiers, education as the sensitive column,
 of which the 1,566 rows below the 9th grade are the sensitive set; (α,k) by top-down local recoding with α = 1/m, k = 1.
-The paper's attack took 173 s (m = 2) and 239 s (m = 10) on its machine. Targets here: under a second for each, and about
-a second for 40,000 classes with 100,000 sensitive rows in floating point. CPU seconds; making the release is apart.
+The paper's attack took 173 s (m = 2) and 239 s (m = 10) on its machine. Targets here: under a second for each, and
+about a second for 40,000 classes with 100,000 sensitive rows in floats. CPU seconds; making the release is apart.
 """
 
 from __future__ import annotations

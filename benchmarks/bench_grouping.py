@@ -4,17 +4,20 @@
     python benchmarks/bench_grouping.py 100000 1000000  the same with other numbers of rows
 
 Eight independent quasi-identifiers (the worst case: almost every row is a tuple of its own) and one sensitive
-attribute of twenty values. Limits: Mondrian 1 M rows 2 s; greedy, symmetric and Anatomy 10 M rows 10 s. Memory is
-what numpy holds at most besides the summary, per row (the compiled kernel adds 44 bytes per row of the largest
-group while it is cut). Where pandas and anonypy can be imported, anonypy's Mondrian is timed on Adult in the same run.
+attribute of twenty values. Limits: Mondrian 1 M rows 2 s; greedy, symmetric and Anatomy 10 M rows 10 s;
+alpha-k-local on Adult 2 s. Memory is the peak of the process during the grouping besides the summary, per row
+(Linux; elsewhere what numpy holds, without the kernels' own tables). Where pandas and anonypy can be imported,
+anonypy's Mondrian is timed on Adult in the same run.
 """
 
 from __future__ import annotations
 
 import csv
+import ctypes
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Method, Task
 from maskwright.core.model import Model
 from maskwright.core.summary import Joint, Summary
+from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.anatomy import Anatomy
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.mondrian import Mondrian
@@ -94,17 +98,41 @@ def measure(summary: Summary, method: Method, models: list[Model], limit: float 
     asked = ", ".join(f"{m.name} {m.parameters()}" for m in models)
     print(
         f"{method.name:20}{method.options()!s:66}{asked[:32]:34}{summary.n_rows:>10}{grouping.classes.n:>9}"
-        f"{loss(grouping):8.4f}{spent:8.2f} s{verdict}"
+        f"{loss(grouping):8.4f}{spent:8.2f} s{verdict}",
+        flush=True,
     )
 
 
 def memory(summary: Summary, method: Method, models: list[Model]) -> None:
     task = task_of(summary, models)
+    most = peak(lambda: method.group(task))
+    print(
+        f"{method.name:20}{method.options()!s:66}{summary.n_rows:>10}{most / summary.n_rows:6.0f} bytes per row",
+        flush=True,
+    )
+
+
+def peak(work: Callable[[], Any]) -> int:
+    """The most bytes that the process holds during the work, besides what it holds before."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if reset.exists():
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system
+        reset.write_text("5")  # the peak is forgotten
+
+        def held(name: str) -> int:
+            line = next(x for x in status.read_text().splitlines() if x.startswith(name))
+            return int(line.split()[1]) * 1024
+
+        before = held("VmRSS")
+        kept = work()
+        after = held("VmHWM")
+        del kept
+        return after - before
     tracemalloc.start()
-    method.group(task)
+    work()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    print(f"{method.name:20}{method.options()!s:66}{most / summary.n_rows:6.0f} bytes per row")
+    return most
 
 
 def against_anonypy(k: int = 5) -> None:
@@ -169,6 +197,11 @@ def on_adult() -> None:
             measure(table, method, models, None)
     measure(table, Anatomy(l=3), [], None)
     measure(table, Anatomy(l=3, block=7000), [], None)
+    half = MODELS["alpha-k-anonymity"](alpha="1/2", k=2, attribute="occupation")
+    few = ["Tech-support", "Handlers-cleaners"]
+    tenth = MODELS["alpha-k-anonymity"](alpha="1/10", k=10, attribute="occupation", values=few)
+    for model in (half, tenth):
+        measure(table, AlphaKLocal(), [model], 2.0)
 
 
 def main() -> None:
@@ -176,15 +209,19 @@ def main() -> None:
     k10 = [MODELS["k-anonymity"](k=10)]
     simple = [MODELS["simple-l-diversity"](l=3, attribute="s")]
     entropy = [MODELS["entropy-l-diversity"](l=3, attribute="s")]
+    closeness = [MODELS["t-closeness"](t="1/2", attribute="s")]
     big(few, [(Mondrian(cut=cut), models, 2.0) for models in (k10, simple) for cut in ("balanced", "relaxed", "strict")]
-        + [(Mondrian(cut="relaxed", dimensions="fallback"), simple, None), (Mondrian(), entropy, None)])  # fmt: skip
-    big(many, [(GreedyGrouping(), simple, 10.0), (SymmetricGrouping(), simple, 10.0), (Anatomy(l=3), [], 10.0),
-               (GreedyGrouping(), entropy, None), (SymmetricGrouping(), entropy, None),
-               (GreedyGrouping(order="hilbert"), simple, None), (Anatomy(l=3, block=1000), [], None)])  # fmt: skip
-    table = synthetic(few)
-    for method, models in ((Mondrian(), simple), (GreedyGrouping(), simple), (SymmetricGrouping(), simple),
-                           (Anatomy(l=3), [])):  # fmt: skip
-        memory(table, method, models)
+        + [(Mondrian(cut="relaxed", dimensions="fallback"), simple, None), (Mondrian(), entropy, 2.0)])  # fmt: skip
+    big(many, [(method, models, 10.0) for models in (simple, entropy, closeness)
+               for method in (GreedyGrouping(), SymmetricGrouping())]
+        + [(GreedyGrouping(order="hilbert"), simple, 10.0), (SymmetricGrouping(order="hilbert"), simple, 10.0),
+           (Anatomy(l=3), [], 10.0), (Anatomy(l=3, block=1000), [], 10.0)])  # fmt: skip
+    for rows in (few, 4 * few):
+        table = synthetic(rows)
+        for method, models in ((Mondrian(), simple), (GreedyGrouping(), simple), (SymmetricGrouping(), simple),
+                               (GreedyGrouping(order="hilbert"), simple), (Anatomy(l=3), []),
+                               (Anatomy(l=3, block=1000), [])):  # fmt: skip
+            memory(table, method, models)
     on_adult()
     against_anonypy()
 

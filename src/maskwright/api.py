@@ -88,7 +88,7 @@ def attack(
     found = attack_target(target, [attack], who)
     if not found:
         raise UsageError(
-            f"this attack does not apply to this release, or {who.name} does not know enough for it"
+            f"this attack does not apply to this release, or {who.name} does not know enough for it (facts=1 or more)"
         )
     return found[0]
 

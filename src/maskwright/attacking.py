@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
@@ -41,8 +42,15 @@ def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Ad
     """Every attack that applies and that this adversary knows enough for, the worst belief first."""
     chosen = [_built(a) for a in attacks]
     able = [a for a in chosen if adversary.knows_method or a.name not in BY_METHOD]
-    found = [a.run(target, adversary) for a in able if a.applies(target)]
-    return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+    found = [a.run(target, adversary) for a in able if a.suits(adversary) and a.applies(target)]
+    return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
+
+
+def exceeding(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]:
+    """The attacks that lead to more than a stated bound. A belief in a range of values is none in a value."""
+    if bound is None:
+        return []
+    return [b for b in found if ATTACKS[b.attack].about != "ranges" and b.worst.upper > bound]
 
 
 def _built(attack: Attack | str) -> Attack:

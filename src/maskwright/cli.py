@@ -282,7 +282,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, knowledge, target_of
+    from maskwright.attacking import adversary_named, attack_target, exceeding, knowledge, target_of
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -296,7 +296,7 @@ def _attack(options: argparse.Namespace) -> int:
     if options.knowing:
         attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
     found = attack_target(target_of(options.release), attacks, who)
-    above = [b for b in found if bound is not None and b.worst.upper > bound]
+    above = exceeding(found, bound)
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
     else:

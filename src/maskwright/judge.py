@@ -98,7 +98,8 @@ def unanswered(target: Target, adversary: Adversary, found: Sequence[Beliefs]) -
     for beliefs in found:
         attack = ATTACKS[beliefs.attack]
         if attack.whom == "published":
-            published.append(attack.takes)
+            # what was only assumed about the method was not taken into account
+            published.append(attack.takes - ({"method"} if beliefs.measures.get("method assumed") else set()))
         dropped |= attack.whom == "dropped"
     if _worlds_alike(target):
         needed = needed - {"method"}

@@ -43,7 +43,16 @@ from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import Resolved, reading, resolve
-from maskwright.tables import Expected, Layout, check_members, labels_of, make_tables, plan_tables, recounted
+from maskwright.tables import (
+    Expected,
+    Layout,
+    check_members,
+    class_names,
+    labels_of,
+    make_tables,
+    plan_tables,
+    recounted,
+)
 from maskwright.verify import classes_from, measure, reference_to
 
 if TYPE_CHECKING:
@@ -212,7 +221,7 @@ class _Run:
             drop = [*policy.quasi_identifiers, *policy.sensitive] if resolved.spec.drop_missing else []
             plan, layouts = plan_tables(grouping, policy, resolved.published, drop, self.order_key, self.rng)
             tables = make_tables(self.engine, prepared.source, plan, layouts)
-        return _Made(prepared, grouping, classes, needs, plan, layouts, tables)
+        return _Made(prepared, grouping, classes, needs, plan, layouts, tables, policy.recoding.name)
 
     def recount(self, made: _Made, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
         """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
@@ -238,7 +247,10 @@ class _Run:
 
     def recorded_classes(self, made: _Made) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""
-        if not self.job.policy.unit and not made.needs & {"population", "originals"}:
+        kept = made.needs & {"population", "originals"} or (
+            "ancestors" in made.needs and made.grouping.ancestors
+        )
+        if not self.job.policy.unit and not kept:
             return None
         unit = self.job.policy.unit
         found = self.people(made) if unit else recounted(self.engine, made.tables, made.layouts)
@@ -249,6 +261,8 @@ class _Run:
             record["population"] = classes.population.tolist()
         if classes.originals is not None:
             record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
+        if classes.ancestors is not None:
+            record["ancestors"] = classes.ancestors.parent.tolist()
         return record
 
     def target(self, made: _Made) -> Target:
@@ -352,6 +366,7 @@ class _Made:
     plan: Plan | GroupPlan
     layouts: list[Layout]
     tables: dict[str, Table]
+    recoding: str
 
     @property
     def resolved(self) -> Resolved:
@@ -367,6 +382,7 @@ class _Made:
 
     def furnish(self, classes: Classes, found: Recount) -> Classes:
         """Add to recounted classes what the models need to know of them and no table shows."""
+        classes = self._with_ancestors(classes, found)
         if not self.needs & {"population", "originals"}:
             return classes
         if self.layouts[0].classes_by != tuple(x.attribute for x in self.grouping.labels):
@@ -382,6 +398,15 @@ class _Made:
             class_of = np.repeat(place, np.diff(planned.originals.start))
             changes["originals"] = Originals.of(class_of, planned.originals.sizes, len(order))
         return replace(classes, **changes)
+
+    def _with_ancestors(self, classes: Classes, found: Recount) -> Classes:
+        """The groups that classes were split from; groups that share their labels are one class."""
+        if "ancestors" not in self.needs or self.grouping.ancestors is None:
+            return classes
+        place = {labels: c for c, labels in enumerate(found.labels)}
+        names = class_names(self.grouping, self.plan, self.recoding)
+        class_of = np.array([place[labels] for labels in names], dtype=np.int64)
+        return replace(classes, ancestors=self.grouping.ancestors.merged(class_of, classes.n))
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,13 @@ def check_members(
         raise NotVerified("the quasi-identifiers that were written are not those planned for their groups")
 
 
+def class_names(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> list[Labels]:
+    """What each group is told apart by in the release: its number, or its labels, which groups may share."""
+    if recoding != "generalise" and isinstance(plan, GroupPlan) and plan.numbers is not None:
+        return [(str(number),) for number in plan.numbers.tolist()]
+    return [labels_of(grouping, g) for g in range(grouping.classes.n)]
+
+
 def labels_of(grouping: Grouping, group: int) -> Labels:
     return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
 

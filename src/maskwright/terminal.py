@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from maskwright.attacking import exceeding
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.exact import show
@@ -108,8 +109,9 @@ def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[s
     """One sentence per attack, the worst first; then the figures of each."""
     if not found:
         yield "No attack applies to this release."
+    above = exceeding(found, bound)
     for beliefs in found:
-        mark = "  ABOVE THE BOUND" if bound is not None and beliefs.worst.upper > bound else ""
+        mark = "  ABOVE THE BOUND" if beliefs in above else ""
         yield f"{show(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
         yield f"{'':18}{beliefs.worst.whom}: {beliefs.worst.why}"
     for beliefs in found:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import Classes, Originals, ValueCounts
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.model import Context, Model, Need
@@ -125,6 +126,11 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     notes: list[str] = []
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
+    if needs == {"ancestors"} and not manifest.get("unit") and not (path / PRIVATE / CLASSES).is_file():
+        needs = frozenset()
+        notes.append(
+            f"without private/{CLASSES} the whole table is the only group that classes are compared with"
+        )
     if manifest.get("unit") or needs:
         recount, recorded, more = _recorded(path, bool(manifest.get("unit")), recount, notes)
         problems += more
@@ -256,6 +262,9 @@ def _recorded(
             start, sizes = stored["originals"]
             class_of = np.repeat([new[i] for i in range(len(order))], np.diff(start))
             extra["originals"] = Originals.of(class_of, np.array(sizes, dtype=np.int64), len(order))
+        if "ancestors" in stored:
+            recorded = Ancestors(len(order), np.array(stored["ancestors"], dtype=np.int64))
+            extra["ancestors"] = recorded.merged(np.array([new[i] for i in range(len(order))]), len(order))
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError(f"private/{CLASSES} is not what was written") from None
     return recount, extra, []

@@ -64,7 +64,9 @@ def test_ratio_and_gain(groups: list[Values], dropped: list[Values]) -> None:
         return
     assert measures["ratio"] == max(a / b for a, b, _, _ in pairs) == found.worst.after / found.worst.before
     assert measures["gain"]["gain"] == max(a - b for a, b, _, _ in pairs)
-    assert measures["doubled_people"] == sum(len(groups[g]) for g in {g for a, b, _, g in pairs if a > 2 * b})
+    assert measures["vulnerable_people"] == sum(
+        len(groups[g]) for g in {g for a, b, _, g in pairs if a > 2 * b}
+    )
 
 
 def test_similarity_by_the_hierarchy() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from maskwright.core.classes import Classes, ValueCounts
 from maskwright.core.grouping import Grouping, allocated
 from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
+from maskwright.core.method import Method, Task
 from maskwright.core.model import Context, Model
 from maskwright.core.summary import Joint, Summary
 from maskwright.core.worlds.multisets import Test, remembered
@@ -36,6 +36,20 @@ class Table:
 
     def requirement(self, models: Sequence[Model]) -> Requirement:
         return Requirement(self.task(models), self.rows, "test")
+
+    def test(self, models: Sequence[Model]) -> Test:
+        """The models as a test on the counts of one group."""
+        return as_test(models, self.task([]).context, self.summary.sensitive["s"].values)
+
+    def promises(self, method: Method, models: Sequence[Model]) -> Grouping:
+        """Group with one seed, see what every grouping promises, and that the seed reproduces it."""
+        task = self.task(models)
+        grouping = method.group(task)
+        holds(grouping, task)
+        again = method.group(self.task(models))
+        assert np.array_equal(grouping.allocation.groups, again.allocation.groups)
+        assert np.array_equal(grouping.allocation.cells, again.allocation.cells)
+        return grouping
 
 
 def build(
@@ -82,7 +96,7 @@ def build(
     }
     joint = Joint(owner, np.ascontiguousarray(cells[width:]), counts.astype(np.int64))
     summary = Summary(tuple(hierarchies), np.ascontiguousarray(tuples), rows, rows, values, joint=joint)
-    return Table(summary, Rows(summary, cell_of.reshape(-1).astype(np.int32)))
+    return Table(summary, Rows.of_cells(summary, cell_of.reshape(-1).astype(np.int32)))
 
 
 def as_test(models: Sequence[Model], context: Context, domain: tuple[str, ...]) -> Test:
@@ -191,7 +205,7 @@ def adult_rows(sensitive: str) -> Table:
     joint = Joint(counts.owner.astype(np.int64), counts.codes[None, :].astype(np.int32), counts.counts)
     summary = replace(summary, joint=joint)
     cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
-    return Table(summary, Rows(summary, cells))
+    return Table(summary, Rows.of_cells(summary, cells))
 
 
 def counts_of(values: Iterable[str]) -> Counter[str]:

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.worlds import algorithms
 from maskwright.core.worlds.posterior import publication
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
 from maskwright.methods import collect
 from maskwright.methods.collect import closings
+from maskwright.methods.evaluate import rules_of
 from maskwright.methods.greedy_grouping import GreedyGrouping
+from maskwright.methods.requirement import Requirement
 from maskwright.methods.rows import Partition
 from maskwright.models import MODELS
-from tests.methods.row_tables import (
-    Table,
-    adult_rows,
-    as_sets,
-    as_test,
-    build,
-    groups_of,
-    holds,
-    random_models,
-    random_table,
-)  # fmt: skip
+from tests.methods import row_tables as rt
 
 
-def in_row_order(table: Table, qi: list[list[int]]) -> np.ndarray:
+def in_row_order(table: rt.Table, qi: list[list[int]]) -> np.ndarray:
     return np.array(algorithms.row_order(qi), dtype=np.int32)
 
 
@@ -39,13 +33,13 @@ def test_the_plain_definition(block: int) -> None:
     rng = np.random.default_rng(block)
     several = 0
     for _ in range(150):
-        qi, sa, table = random_table(rng, 24)
-        models, task, bucket = random_models(rng), table.task([]), int(rng.integers(1, 4))
-        passes = as_test(models, task.context, table.summary.sensitive["s"].values)
+        qi, sa, table = rt.random_table(rng, 24)
+        models, bucket = rt.random_models(rng), int(rng.integers(1, 4))
+        passes = table.test(models)
         requirement = table.requirement(models)
         found, tail = GreedyGrouping().partition(rng, requirement, in_row_order(table, qi), bucket)
         expected = algorithms.greedy_grouping(qi, sa, passes, bucket)
-        assert groups_of(found) == as_sets(expected)
+        assert rt.groups_of(found) == rt.as_sets(expected)
         assert tail == len(qi) // bucket * bucket - sum(map(len, expected))
         several += found.n_groups > 1
     assert several > 40
@@ -62,8 +56,8 @@ def test_the_two_ways_to_walk_agree(block: int, monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(block)
     closed = 0
     for _ in range(100):
-        qi, _, table = random_table(rng, 80)
-        requirement, bucket = table.requirement(random_models(rng)), int(rng.integers(1, 4))
+        qi, _, table = rt.random_table(rng, 80)
+        requirement, bucket = table.requirement(rt.random_models(rng)), int(rng.integers(1, 4))
         order = in_row_order(table, qi)
         extend = (rng.random(len(qi) // bucket) < 0.3).astype(np.uint8)
         ours = closings(requirement, order, bucket, extend)
@@ -76,26 +70,26 @@ def test_randomised_publications_have_their_probabilities() -> None:
     """4,000 draws of the randomised version against its exact distribution."""
     qi = [[i] for i in range(6)]
     sa = ["P", "a", "a", "b", "P", "a"]
-    table = build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
+    table = rt.build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
     models, p = [MODELS["simple-l-diversity"](l=2, values=["P"], attribute="s")], Fraction(1, 3)
-    passes = as_test(models, table.task([]).context, ("P", "a", "b", "c"))
+    passes = rt.as_test(models, table.task([]).context, ("P", "a", "b", "c"))
     exact = algorithms.randomised_greedy(qi, sa, passes, 2, p)
     assert len(exact) > 2
     rng, seen = np.random.default_rng(0), Counter()
     requirement = table.requirement(models)
     for _ in range(4000):
         parts, _ = GreedyGrouping(extend=p).partition(rng, requirement, in_row_order(table, qi), 2)
-        seen[publication(groups_of(parts))] += 1
+        seen[publication(rt.groups_of(parts))] += 1
     assert set(seen) == set(exact)
     for outcome, chance in exact.items():
         assert abs(seen[outcome] / 4000 - chance) < 0.04
 
 
 def test_the_rows_that_are_left_out_are_named() -> None:
-    table = build([[i] for i in range(7)], {"s": ["a", "b", "a", "b", "P", "P", "P"]})
+    table = rt.build([[i] for i in range(7)], {"s": ["a", "b", "a", "b", "P", "P", "P"]})
     task = table.task([MODELS["simple-l-diversity"](l=2, attribute="s")])
     grouping = GreedyGrouping().group(task)
-    holds(grouping, task)
+    rt.holds(grouping, task)
     assert grouping.dropped_rows == 3  # two that never became diverse, and the seventh row: no full bucket
     assert grouping.search["dropped_for_their_values"] == 2
     assert "absence is information" in grouping.search["note"]
@@ -106,23 +100,19 @@ def test_the_rows_that_are_left_out_are_named() -> None:
     "options", [{}, {"l": 1}, {"extend": "1/2"}, {"order": "hilbert"}, {"priority": ["age"]}]
 )
 def test_promises_on_adult(options: dict[str, object]) -> None:
-    table = adult_rows("occupation")
+    table = rt.adult_rows("occupation")
     for models in (
         [MODELS["simple-l-diversity"](l=3, attribute="occupation")],
         [MODELS["entropy-l-diversity"](l=3, attribute="occupation"), MODELS["k-anonymity"](k=5)],
     ):
-        task = table.task(models)
-        grouping = GreedyGrouping(**options).group(task)
-        holds(grouping, task)
+        grouping = table.promises(GreedyGrouping(**options), models)
         assert grouping.classes.n > 500
-        again = GreedyGrouping(**options).group(table.task(models))
-        assert np.array_equal(grouping.allocation.groups, again.allocation.groups)
         other = GreedyGrouping(**options).group(table.task(models, 5))
         assert not np.array_equal(grouping.allocation.groups, other.allocation.groups)
 
 
 def test_what_is_refused() -> None:
-    table = build([[i] for i in range(5)], {"s": ["a"] * 5})
+    table = rt.build([[i] for i in range(5)], {"s": ["a"] * 5})
     with pytest.raises(PolicyNotMet, match="simple-l-diversity"):
         GreedyGrouping().group(table.task([MODELS["simple-l-diversity"](l=2, attribute="s")]))
     with pytest.raises(PolicyNotMet, match="smaller l"):
@@ -135,5 +125,48 @@ def test_what_is_refused() -> None:
 
 def test_partition_keeps_only_what_it_lists() -> None:
     parts = Partition.of_segments(np.arange(6, dtype=np.int32), np.array([4, 0]), np.array([6, 2]))
-    assert groups_of(parts) == {frozenset({0, 1}), frozenset({4, 5})}
-    assert parts.group_of(6).tolist() == [0, 0, -1, -1, 1, 1]
+    assert rt.groups_of(parts) == {frozenset({0, 1}), frozenset({4, 5})}
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_the_compiled_walk_decides_like_the_models(block: int) -> None:
+    """Missing values, many values, long groups, ordered and hierarchical distances, entropy near its bound."""
+    if partition.compiled is None:
+        pytest.skip("no compiled kernel")
+    rng = np.random.default_rng(block)
+    closed = 0
+    for _ in range(12):
+        n, width = int(rng.integers(50, 400)), int(rng.integers(2, 9))
+        domain = tuple("abcdefgh"[:width])
+        drawn = rng.choice(width + 1, n, p=rng.dirichlet(np.ones(width + 1)))
+        values = [None if v == 0 else domain[v - 1] for v in drawn]
+        table = rt.build([[i] for i in range(n)], {"s": values}, domains={"s": domain}, ordered=True)
+        tree = Hierarchy.of("s", list(domain), [("half", [str(i // 2) for i in range(width)])])
+        for model in (
+            MODELS["t-closeness"](t="1/8", attribute="s", distance="ordered"),
+            MODELS["t-closeness"](t="1/6", attribute="s"),
+            MODELS["t-closeness"](t="1/9", attribute="s", distance="hierarchical"),
+            MODELS["entropy-l-diversity"](l=str(rng.choice(["3/2", "2", "3", "14/5"])), attribute="s"),
+            MODELS["recursive-cl-diversity"](c="3/2", l=int(rng.integers(1, 4)), attribute="s"),
+        ):
+            task = table.task([model])
+            context = replace(task.context, hierarchies={"s": tree}, domains={"s": domain})
+            requirement = Requirement(replace(task, context=context), table.rows, "test")
+            assert rules_of([model], context) is not None
+            extend = (rng.random(n) < 0.2).astype(np.uint8)
+            order = rng.permutation(n).astype(np.int32)
+            ours = closings(requirement, order, 1, extend)
+            assert np.array_equal(ours, closings(requirement, order, 1, extend, None))
+            closed += int(ours.sum())
+    assert closed > 200
+
+
+def test_an_entropy_that_meets_its_bound_exactly_is_decided_exactly() -> None:
+    """8⁸ = 4⁸·4⁴: the counts 4, 1, 1, 1, 1 are unequal, and yet their entropy is log 4; with one row less it is not."""
+    values = list("aaaabcde")
+    table = rt.build([[i] for i in range(16)], {"s": values * 2})
+    for ell, expected in (("4", [7, 15]), ("4.0000000001", [])):
+        requirement = table.requirement([MODELS["entropy-l-diversity"](l=ell, attribute="s")])
+        order, extend = np.arange(16, dtype=np.int32), np.zeros(16, dtype=np.uint8)
+        for kernel in (partition.compiled, None):
+            assert np.flatnonzero(closings(requirement, order, 1, extend, kernel)).tolist() == expected

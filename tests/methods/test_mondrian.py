@@ -16,21 +16,13 @@ from maskwright.core.worlds import algorithms
 from maskwright.core.worlds.posterior import deterministic, posterior
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
+from maskwright.kernels.orders import sorted_by
 from maskwright.methods.axes import axes_of
 from maskwright.methods.even_plan import EvenPlan, even_plan
 from maskwright.methods.labels import covers
 from maskwright.methods.mondrian import Mondrian
 from maskwright.models import MODELS
-from tests.methods.row_tables import (
-    adult_rows,
-    as_sets,
-    as_test,
-    build,
-    groups_of,
-    holds,
-    random_models,
-    random_table,
-)  # fmt: skip
+from tests.methods import row_tables as rt
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -38,13 +30,13 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
     rng = np.random.default_rng(block)
     cuts = 0
     for _ in range(150):
-        qi, sa, table = random_table(rng)
-        models, task = random_models(rng), table.task([])
+        qi, sa, table = rt.random_table(rng)
+        models, task = rt.random_models(rng), table.task([])
         strict, least = bool(rng.random() < 0.5), int(rng.integers(0, 3))
         policy = str(rng.choice(["widest", "fallback"]))
         side = str(rng.choice(["lt", "le"]))
         plain = algorithms.Mondrian(strict, policy, side, least)  # type: ignore[arg-type]
-        passes = as_test(models, task.context, table.summary.sensitive["s"].values)
+        passes = table.test(models)
         method = Mondrian(
             cut="strict" if strict else "relaxed",
             dimensions=policy,
@@ -53,7 +45,7 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
             min_child=least,
         )
         found, _ = method.partition(task, table.rows, table.requirement(models), None)
-        assert groups_of(found) == as_sets(plain.group(qi, sa, passes))
+        assert rt.groups_of(found) == rt.as_sets(plain.group(qi, sa, passes))
         cuts += found.n_groups - 1
     assert cuts > 100
 
@@ -73,6 +65,11 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
         partition.ranges(codes, order, lo, hi), partition.ranges(codes, order, lo, hi, None), strict=True
     ):
         assert np.array_equal(a, b)
+    wanted = [(int(rng.integers(0, d)), int(rng.choice([0, 62, 124]))) for _ in range(3)]
+    for a, b in zip(
+        *(partition.spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)), strict=True
+    ):
+        assert np.array_equal(a, b)
     dims = rng.integers(0, d, len(lo)).astype(np.int32)
     for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):
         ours = partition.cut(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
@@ -80,7 +77,7 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
         assert np.array_equal(ours[0], theirs[0])
         assert np.array_equal(ours[1], theirs[1])
     hierarchies = [_hierarchy(f"q{a}", int(s), rng) for a, s in enumerate(sizes)]
-    table = build([[None] * d], {}, hierarchies)
+    table = rt.build([[None] * d], {}, hierarchies)
     tables = covers(axes_of(table.summary), {}, "hierarchy", {"q0": Fraction(3)})
     for parts in (2, 3):
         ours_, theirs_ = (
@@ -95,7 +92,7 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     assert np.array_equal(a.codes, b.codes)
     assert np.array_equal(a.counts, b.counts)
     keys = rng.integers(0, 9, n).astype(np.int32)
-    assert np.array_equal(partition.sorted_by(keys, 9), partition.sorted_by(keys, 9, None))
+    assert np.array_equal(sorted_by(keys, 9), sorted_by(keys, 9, None))
 
 
 def _hierarchy(name: str, size: int, rng: np.random.Generator) -> Hierarchy:
@@ -109,7 +106,7 @@ def test_large_groups_are_judged_by_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(partition, "SAMPLE", 8)
     codes = np.array([[1 + i % 2, 1 + i // 50] for i in range(100)], dtype=np.int32)
     hierarchies = [Hierarchy.of("a", ["x", "y"], []), Hierarchy.of("b", ["x", "y"], [])]
-    table = build([["x", "x"]], {}, hierarchies)
+    table = rt.build([["x", "x"]], {}, hierarchies)
     tables = covers(axes_of(table.summary), {}, "hierarchy", {"b": Fraction(2)})
     order, whole = np.arange(100, dtype=np.int32), (np.array([0]), np.array([100]))
     assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
@@ -167,12 +164,12 @@ def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
     n = int(np.prod(plan.parts)) * plan.leaf
     qi = [[int(v) for v in rng.integers(0, 5, 2)] for _ in range(n)]
     sa = [str(v) for v in rng.choice(list("Pab"), n, p=[0.5, 0.3, 0.2])]
-    table = build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
-    models, task = random_models(rng), table.task([])
-    passes = as_test(models, task.context, table.summary.sensitive["s"].values)
+    table = rt.build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
+    models, task = rt.random_models(rng), table.task([])
+    passes = table.test(models)
     groups = equal_parts(qi, sa, passes, plan, table)
     found, _ = Mondrian().partition(task, table.rows, table.requirement(models), plan)
-    assert groups_of(found) == as_sets(groups)
+    assert rt.groups_of(found) == rt.as_sets(groups)
     after = posterior(sa, groups, deterministic(lambda world: equal_parts(qi, world, passes, plan, table)))
     assert after.beliefs is not None
     for group in groups:
@@ -185,7 +182,7 @@ def test_unequal_parts_and_a_second_dimension_do_leak() -> None:
     """The same enumeration finds leaks where Lemma A does not hold, so that the test above can fail."""
     qi, sa = [[0], [1], [2]], ["a", "a", "P"]
     binary = MODELS["simple-l-diversity"](l=2, values=["P"], attribute="s")
-    passes = as_test([binary], build(qi, {"s": sa}).task([]).context, ("P", "a"))
+    passes = rt.as_test([binary], rt.build(qi, {"s": sa}).task([]).context, ("P", "a"))
     plain = algorithms.Mondrian(False, "widest")
     groups = plain.group(qi, sa, passes)
     after = posterior(sa, groups, deterministic(lambda world: plain.group(qi, world, passes)))
@@ -198,15 +195,13 @@ def test_unequal_parts_and_a_second_dimension_do_leak() -> None:
     {"cut": "relaxed", "dimensions": "fallback"}, {"cut": "strict", "dimensions": "fallback"}, {"labels": "ranges"},
 ])  # fmt: skip
 def test_promises_on_adult(options: dict[str, Any]) -> None:
-    table = adult_rows("occupation")
+    table = rt.adult_rows("occupation")
     for models in (
         [MODELS["k-anonymity"](k=5)],
         [MODELS["simple-l-diversity"](l=3, attribute="occupation"), MODELS["k-anonymity"](k=4)],
         [MODELS["t-closeness"](t="1/3", attribute="occupation")],
     ):
-        task = table.task(models)
-        grouping = Mondrian(**options).group(task)
-        holds(grouping, task)
+        grouping = table.promises(Mondrian(**options), models)
         assert grouping.classes.n > 1
         dropped = "cut" not in options and models[0].name != "k-anonymity"
         assert (grouping.dropped_rows > 0) == dropped
@@ -215,7 +210,7 @@ def test_promises_on_adult(options: dict[str, Any]) -> None:
 
 
 def test_seeds() -> None:
-    table = adult_rows("occupation")
+    table = rt.adult_rows("occupation")
     models = [MODELS["simple-l-diversity"](l=3, attribute="occupation")]
     first, again, other = (Mondrian().group(table.task(models, seed)) for seed in (1, 1, 2))
     for a, b in (
@@ -231,7 +226,7 @@ def test_seeds() -> None:
 @pytest.mark.parametrize("ties", ["random", "quasi-identifiers"])
 def test_equal_tuples_are_separated_at_random(ties: str) -> None:
     """Two rows in the middle are alike but for their value: over many seeds, either goes left."""
-    table = build([[0], [1], [1], [2]], {"s": ["x", "a", "b", "x"]})
+    table = rt.build([[0], [1], [1], [2]], {"s": ["x", "a", "b", "x"]})
     models = [MODELS["k-anonymity"](k=2)]
     left = Counter()
     for seed in range(60):
@@ -242,7 +237,7 @@ def test_equal_tuples_are_separated_at_random(ties: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    table = build([[0], [1]], {"s": ["a", "b"]})
+    table = rt.build([[0], [1]], {"s": ["a", "b"]})
     with pytest.raises(PolicyNotMet, match="k-anonymity"):
         Mondrian().group(table.task([MODELS["k-anonymity"](k=3)]))
     with pytest.raises(PolicyError, match="use: gate"):

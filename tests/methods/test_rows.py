@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels import partition
+from maskwright.kernels.orders import allocated, arrange, by_digits, hilbert_digits, rank_matrix
 from maskwright.methods.axes import axis_of
 from maskwright.methods.labels import label_groups
-from maskwright.methods.orders import arranged, hilbert_words, tuple_order
+from maskwright.methods.orders import arranged
 from maskwright.methods.rows import Partition, Rows, to_grouping
 from maskwright.models import MODELS
 from tests.methods.row_tables import build, holds
@@ -45,41 +48,80 @@ def test_values_without_an_order_follow_their_tree() -> None:
 def test_lexicographic_order_with_a_priority() -> None:
     qi = [[2, 0], [1, 1], [0, 0], [1, 0]]
     table = build(qi, {})
-    by_first = arranged(table.rows, "lexicographic", ["q0"], "test")
+    by_first = arranged(table.task([]), "lexicographic", ["q0"], "test")
     assert [qi[i] for i in _rows(table.rows, by_first)] == sorted(qi)
-    by_size = arranged(table.rows, "lexicographic", None, "test")  # q1 has fewer values
+    by_size = arranged(table.task([]), "lexicographic", None, "test")  # q1 has fewer values
     assert [qi[i] for i in _rows(table.rows, by_size)] == sorted(qi, key=lambda row: (row[1], row[0]))
     with pytest.raises(PolicyError, match="twice"):
-        arranged(table.rows, "lexicographic", ["q0", "q0"], "test")
+        arranged(table.task([]), "lexicographic", ["q0", "q0"], "test")
 
 
 def _rows(before: Rows, after: Rows) -> list[int]:
     return [int(np.flatnonzero(before.cells == cell)[0]) for cell in after.cells]
 
 
+def test_equal_tuples_are_listed_in_every_order_alike() -> None:
+    """Three rows of one tuple, with different values, between two others: six orders, about equally often."""
+    table = build([[0], [1], [1], [1], [2]], {"s": ["a", "a", "b", "c", "b"]})
+    seen = Counter(
+        tuple(arranged(table.task([], seed), "lexicographic", None, "test").cells.tolist())
+        for seed in range(600)
+    )
+    assert len(seen) == 6
+    assert all(cells[0] == 0 and cells[4] == 4 for cells in seen)
+    assert min(seen.values()) > 60
+
+
 def test_wide_keys_sort_like_tuples() -> None:
     rng = np.random.default_rng(0)
     qi = [[int(v) for v in rng.integers(0, 300, 9)] for _ in range(200)]
     table = build(qi, {})
-    place = tuple_order(table.summary, "lexicographic", [f"q{a}" for a in range(9)], "test")
-    expected = sorted(range(len(qi)), key=lambda i: qi[i])
-    assert sorted(range(len(qi)), key=lambda i: int(place[table.rows.tuples[i]])) == expected
+    names = [f"q{a}" for a in range(9)]
+    found = arranged(table.task([]), "lexicographic", names, "test")
+    assert [qi[i] for i in _rows(table.rows, found)] == sorted(qi)
 
 
-@pytest.mark.parametrize(("d", "bits"), [(1, 3), (2, 1), (2, 3), (3, 2), (5, 1)])
+@pytest.mark.parametrize(("d", "bits"), [(1, 3), (2, 1), (2, 3), (3, 2), (5, 1), (3, 5)])
 def test_neighbours_on_the_curve_are_neighbours_in_space(d: int, bits: int) -> None:
     points = list(itertools.product(range(1 << bits), repeat=d))
-    words = hilbert_words(np.array(points, dtype=np.int32).T, [1 << bits] * d)
-    order = np.lexsort(words[::-1])
-    assert len({tuple(int(w[i]) for w in words) for i in range(len(points))}) == len(points)
-    for a, b in itertools.pairwise(order.tolist()):
+    digits, radix = hilbert_digits(np.array(points, dtype=np.int32).T, [1 << bits] * d)
+    assert len({tuple(int(w[i]) for w in digits) for i in range(len(points))}) == len(points)
+    for a, b in itertools.pairwise(by_digits(digits, radix).tolist()):
         assert sum(abs(x - y) for x, y in zip(points[a], points[b], strict=True)) == 1
 
 
-def test_a_curve_of_more_bits_than_a_word() -> None:
-    rng = np.random.default_rng(1)
-    points = rng.integers(0, 2**16, (6, 50)).astype(np.int32)
-    assert len(hilbert_words(points, [2**16] * 6)) == 2
+@pytest.mark.parametrize("seed", range(40))
+def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
+    if partition.compiled is None:
+        pytest.skip("no compiled kernel")
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 500)), int(rng.integers(1, 12))
+    sizes = [int(s) for s in rng.choice([1, 2, 3, 10, 100, 5000, 2**16, 2**17 + 1], d)]
+    ranks = np.stack([rng.integers(0, s, n) for s in sizes]).astype(np.int32)
+    (ours, radix), (theirs, _) = hilbert_digits(ranks, sizes), hilbert_digits(ranks, sizes, None)
+    assert np.array_equal(np.stack(ours), np.stack(theirs))
+    assert all(int(digit.min()) >= 0 and int(digit.max()) < r for digit, r in zip(ours, radix, strict=True))
+    tables = [rng.permutation(s).astype(np.int32) for s in sizes]
+    assert np.array_equal(rank_matrix(ranks, tables), rank_matrix(ranks, tables, None))
+    rows = rng.integers(0, 40, n)
+    keys = rng.integers(0, 5 if seed % 2 else 2**63, int(rows.sum())).astype(np.uint64)
+    cells = rng.integers(0, 9, len(keys)).astype(np.int32)
+    sorting = rng.permutation(n).astype(np.int32)
+    for a, b in zip(
+        arrange(sorting, rows, keys, cells), arrange(sorting, rows, keys, cells, None), strict=True
+    ):
+        assert np.array_equal(a, b)
+    sizes_of = np.bincount(cells, minlength=9)
+    order = rng.permutation(len(cells))[: int(rng.integers(0, len(cells) + 1))].astype(np.int32)
+    start = np.unique(np.concatenate([[0, len(order)], rng.integers(0, len(order) + 1, 20)]))
+    ours_, theirs_ = (allocated(cells, order, start, sizes_of, k) for k in (partition.compiled, None))
+    for a, b in zip(ours_, theirs_, strict=True):
+        assert np.array_equal(a, b)
+    assert int(ours_[2].sum()) == len(cells)
+    with pytest.raises(ValueError, match="do not fit"):
+        allocated(cells, np.append(order, order[-1:]), np.append(start[:-1], start[-1] + 1), sizes_of)
+    with pytest.raises(ValueError, match="do not fit"):
+        rank_matrix(ranks + 1, [table[:1] for table in tables])
 
 
 def labelled(

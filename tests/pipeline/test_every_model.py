@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import maskwright as mw
+from maskwright.core.persist import load_grouping
+from maskwright.errors import PolicyNotMet
 from maskwright.models import MODELS
 from maskwright.verify import verify
 from patients import write_csv
@@ -135,3 +138,41 @@ def test_minimal_nodes_shows_every_choice(source: Path, tmp_path: Path) -> None:
     assert best.grouping.levels in [n.levels for n in nodes]
     for a, b in itertools.permutations(nodes, 2):
         assert not all(x <= y for x, y in zip(a.levels, b.levels, strict=True))
+
+
+@pytest.mark.parametrize("recoding", ["generalise", "bucketize", "permute"])
+def test_classes_are_compared_with_the_groups_they_were_split_from(tmp_path: Path, recoding: str) -> None:
+    """Two towns of twenty, three in four have flu in one and one in four in the other; the table is half and half.
+
+    No class is like the table, and every class is like its town: (n,t)-closeness holds by the ancestors that Mondrian
+    keeps, in the recount and in `verify`; and not for a method that keeps none.
+    """
+    rows = [
+        [str(20 + i), town, "flu" if (i % 4 != 0) == (town == "10") else "ulcer"]
+        for town in ("10", "25")
+        for i in range(20)
+    ]
+    source = write_csv(tmp_path / "towns.csv", rows, ["age", "zip", "disease"])
+    require = [
+        {"model": "k-anonymity", "k": 4},
+        {"model": "nt-closeness", "n": 15, "t": "1/5", "use": "gate"},
+    ]
+
+    def publish(out: str, **method: Any) -> Path:
+        columns = {"zip": "quasi-identifier", "age": "quasi-identifier", "disease": "sensitive"}
+        settings = {"columns": columns, "require": require, "method": method, "recoding": recoding}
+        mw.anonymize(source, mw.Policy.load(settings), tmp_path / out, seed=1)
+        return tmp_path / out
+
+    folder = publish("out", name="mondrian", cut="relaxed", choose="range")
+    verified = verify(folder)
+    assert verified.ok
+    assert load_grouping(folder / "private").ancestors is not None
+    (closeness,) = [v for v in verified.verdicts if v.model == "nt-closeness"]
+    assert closeness.worst < Fraction(1, 5)
+    with pytest.raises(PolicyNotMet, match="nt-closeness"):
+        publish("other", name="greedy-grouping", l=4)
+    (folder / "private" / "classes.json").unlink()
+    without = verify(folder, recount_only=True)
+    assert not without.ok
+    assert any("the whole table is the only group" in note for note in without.notes)

@@ -20,7 +20,7 @@ from maskwright.attacks.secrets import NOTHING, Secrets, beside, columns_of, sec
 from maskwright.attacks.tails import Tail, tail_of
 from maskwright.attacks.thresholds import Threshold, thresholds_of
 from maskwright.attacks.violations import violating_shares
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.exact import show
@@ -30,7 +30,7 @@ class Absence(Attack):
     """The belief about people who were dropped because a class of theirs failed a requirement about values."""
 
     name: ClassVar[str] = "absence"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
     whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Classes
 from maskwright.core.disclosure import Disclosure, Witness
@@ -48,7 +48,7 @@ class BackgroundKnowledge(Attack):
     """
 
     name: ClassVar[str] = "background-knowledge"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"facts"})
 
     most: int = Field(default=5, ge=0, le=100)

@@ -7,8 +7,7 @@ of them, so that of many groups a few that are likely to violate are enough for 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from maskwright.attacks.refusals import Parts, group_of_tuples, looked_at_values
 from maskwright.attacks.secrets import Secrets
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.worlds.intervals import binomial_lower
 from maskwright.core.worlds.multisets import arrangements, assignments
 
 PEOPLE = 2_000  # whose values are dealt anew in each world that is drawn
@@ -204,7 +204,7 @@ def refused_at_least(target: Target, refused: Sequence[Parts], draws: int) -> fl
     crowd = Crowd.of(target, groups)
     rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable
     kept = _kept(crowd, crowd.draw(draws, rng), refused)
-    return binomial_bound(len(kept), draws, RISK)
+    return float(binomial_lower(np.array(len(kept)), float(draws), RISK))
 
 
 def _likely(target: Target, refused: Sequence[Parts], split: Bools) -> Bools:
@@ -219,17 +219,3 @@ def _likely(target: Target, refused: Sequence[Parts], split: Bools) -> Bools:
     chosen = np.zeros(len(sizes), dtype=bool)
     chosen[order[:enough]] = True
     return chosen
-
-
-def binomial_bound(successes: int, trials: int, risk: float) -> float:
-    """The Clopper-Pearson bound from below: a smaller p would make so many successes too surprising."""
-    if not successes:
-        return 0.0
-    tail: Callable[[float], float] = lambda p: math.fsum(  # noqa: E731
-        math.comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(successes, trials + 1)
-    )
-    low, high = 0.0, successes / trials
-    for _ in range(60):
-        p = (low + high) / 2
-        low, high = (p, high) if tail(p) < risk else (low, p)
-    return low

@@ -7,7 +7,7 @@ the belief in a secret is its share in the class, before it the share in the who
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.distances import distances
 from maskwright.core.grouping import Grouping
@@ -30,7 +30,7 @@ class Homogeneity(Attack):
     """The belief in a sensitive value from the person's class alone: its share in the class."""
 
     name: ClassVar[str] = "homogeneity"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:

@@ -9,13 +9,13 @@ are enough to single somebody out is told by the minimal unique sets (see `maskw
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from maskwright.attacks.secrets import HALF, dropped_people, people_in_words
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping, exact_view
@@ -32,7 +32,7 @@ class Linkage(Attack):
     """
 
     name: ClassVar[str] = "linkage"
-    about: ClassVar[Literal["values", "rows"]] = "rows"
+    about: ClassVar[About] = "rows"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     unique_sets: int = Field(default=4, ge=0, le=10)

@@ -41,6 +41,8 @@ def recoded_locally(target: Target) -> bool:
     method, looked = target.method, looked_at_values(target.models)
     if method is None or method.name not in METHODS or not looked or cells_of(target) is None:
         return False
+    if method.options().get("anatomize"):  # its buckets are not what the method decided about
+        return False
     return all(m.is_local() and not m.needs() for m in looked)
 
 

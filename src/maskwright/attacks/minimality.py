@@ -6,9 +6,9 @@ of it violates the requirement. The belief in a secret is its share over the pos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -25,75 +25,120 @@ from maskwright.attacks.refusals import (
     refusals,
     some_levels_were_excluded,
 )
-from maskwright.attacks.replay import can_replay, replayed, same_without_values
+from maskwright.attacks.refused_cuts import cut_worlds, cuts_evenly
+from maskwright.attacks.replay import (
+    Replayed,
+    can_draw,
+    can_replay,
+    replay,
+    same_without_values,
+)
+from maskwright.attacks.replayed import posterior_distances, replay_findings
 from maskwright.attacks.routes import other_route
+from maskwright.attacks.row_methods import replayed_by
 from maskwright.attacks.secrets import (
     Secrets,
     beside,
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import Adversary, Attack, Knowledge, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
+from maskwright.core.worlds.explore import Budget
 
 
 class Minimality(Attack):
     """The belief of somebody who knows the method, and so why nothing finer was published.
 
     Attributes:
-        draws: how many worlds are drawn where they cannot be counted.
+        draws: on how many possible worlds the method is run again at most, and
+        seconds: how long that may take. The result says how far it got.
+        method: a function f(qi, sa, rng) → groups of row numbers, in place of the release's own method.
     """
 
     name: ClassVar[str] = "minimality"
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
-    draws: int = Field(default=200, ge=10, le=100_000)
+    draws: int = Field(default=10_000, ge=10, le=10_000_000)
+    seconds: float = Field(default=3.0, gt=0)
+    method: Callable[..., Any] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:
         if other_route(target) is not None:
             return True
         classes = target.grouping.classes
-        if target.method is None or not classes.sensitive or target.grouping.changes is not None:
+        if not classes.sensitive or target.grouping.changes is not None:
             return False
         if target.grouping.summary.shared is not None or any(s.several for s in secrets_of(target)):
             return False
-        return shows_all(target) or searched_a_lattice(target) or cut_family(target) is not None
+        if self.method is not None:
+            return can_draw(target)
+        if target.method is None:
+            return False
+        proven = shows_all(target) or searched_a_lattice(target) or cut_family(target) is not None
+        return proven or (can_draw(target) and (can_replay(target) or cuts_evenly(target)))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
         measures: dict[str, Any] = beside(target, secrets)
-        measures["status"] = _status(target, secrets)
-        route = other_route(target)
-        if route is not None:
-            found, more = route(target, secrets, 10 * self.draws)
-            measures |= more
-        elif shows_all(target):
-            found = [as_shown(target, s, BLIND_METHOD) for s in secrets]
-            measures["knowing"] = METHOD
-        elif cut_family(target) is not None:
-            found = [cut_finding(target, s) for s in secrets]
-            measures["knowing"] = METHOD
+        measures["status"] = "measured" if self.method is not None else _status(target, secrets)
+        replayed = self._replayed(target)
+        if replayed is not None:
+            found, more = replay_findings(target, secrets, replayed)
         else:
-            found, more = self._lattice(target, secrets)
-            measures |= more
+            found, more = self._without_worlds(target, secrets)
+        measures |= {"knowing": METHOD} | more
+        if self.method is None and searched_a_lattice(target):
+            measures |= self._refused(target, secrets)
         measures |= with_list(target, secrets)
-        worst = max(found, key=lambda f: (f.belief.after, -f.belief.before))
+        worst = max(found, key=lambda f: (f.belief.upper, f.belief.after, -f.belief.before))
         published = int(target.grouping.classes.sizes.sum())
         measures["vulnerable_people"] = max(f.vulnerable for f in found)
         measures["vulnerable_share"] = Fraction(measures["vulnerable_people"], published)
         measures["arithmetic"] = worst.kind
-        kind = worst.kind if measures["knowing"] == METHOD else "estimated"
-        return Beliefs(self.name, adversary.name, kind, worst.belief, measures)
+        rests = measures["knowing"] != METHOD or "assumption" in measures
+        return Beliefs(
+            self.name, adversary.name, "estimated" if rests else worst.kind, worst.belief, measures
+        )
 
-    def _lattice(self, target: Target, secrets: Sequence[Secrets]) -> tuple[list[Finding], dict[str, Any]]:
-        """A full-domain search that looked at sensitive values."""
+    def _replayed(self, target: Target) -> Replayed | None:
+        """What is left of all possible worlds, where nothing better fits."""
+        budget = Budget(self.draws, self.seconds)
+        if self.method is not None:
+            return replayed_by(target, self.method, budget)
+        if other_route(target) is not None or shows_all(target) or cut_family(target) is not None:
+            return None
+        if cuts_evenly(target) and can_draw(target):
+            return cut_worlds(target, budget)
+        if not (can_replay(target) and can_draw(target)):
+            return None
+        if searched_a_lattice(target) and same_without_values(target):
+            return None
+        return replay(target, budget)
+
+    def _without_worlds(
+        self, target: Target, secrets: Sequence[Secrets]
+    ) -> tuple[list[Finding], dict[str, Any]]:
+        """By what is proven or counted in closed form."""
+        route = other_route(target)
+        if route is not None:
+            return route(target, secrets, ROUTE_DRAWS)
+        if cut_family(target) is not None and not shows_all(target):
+            return [cut_finding(target, s) for s in secrets], {}
+        if not shows_all(target) and not (can_replay(target) and can_draw(target)):
+            return self._refusals_alone(target, secrets)
+        why = BLIND_METHOD if shows_all(target) else SAME
+        return [as_shown(target, s, why) for s in secrets], posterior_distances(target, secrets)
+
+    def _refused(self, target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
+        """What a full-domain search refused, and what each refusal alone tells."""
         refused, others = refusals(target)
         rules = thresholds_of(looked_at_values(target.models), target.context)
         classes, raw = target.grouping.classes, raw_classes(target.grouping)
         decided, paper = deciding(rules, refused, classes), deciding(rules, [raw], classes)
-        more: dict[str, Any] = {
+        return {
             "refused": [p.words for p in refused],
             "others": others,
             "one refusal at a time": [
@@ -112,13 +157,15 @@ class Minimality(Attack):
                 if paper is not None and paper.attribute == s.attribute
             ],
         }
-        if can_replay(target):
-            if same_without_values(target):
-                return [as_shown(target, s, SAME) for s in secrets], more | {"knowing": METHOD}
-            listed = replayed(target)
-            if listed is not None and all(s.attribute in listed.crowd.codes for s in secrets):
-                return [enumerated(target, s, listed) for s in secrets], more | {"knowing": METHOD}
-        more["knowing"] = REFUSALS
+
+    def _refusals_alone(
+        self, target: Target, secrets: Sequence[Secrets]
+    ) -> tuple[list[Finding], dict[str, Any]]:
+        """The search cannot be repeated: what is used is that finer nodes were refused."""
+        refused, _ = refusals(target)
+        rules = thresholds_of(looked_at_values(target.models), target.context)
+        decided = deciding(rules, refused, target.grouping.classes)
+        more: dict[str, Any] = {"knowing": REFUSALS}
         if some_levels_were_excluded(target.grouping) or target.grouping.search.get("optimal") is False:
             more["assumption"] = "every finer level was allowed, and tried"
         return self._knowing_all(target, secrets, refused, decided), more
@@ -129,10 +176,6 @@ class Minimality(Attack):
         """The belief of somebody who knows that every one of these nodes was refused."""
         if not refused:
             why = "no finer node was refused for its sensitive values alone"
-            if can_replay(target):
-                why += (
-                    "; but another node would have been published without a look at them, which may tell more"
-                )
             return [as_shown(target, s, why) for s in secrets]
         listed = every_world(target, refused)
         if listed is not None and not len(listed.kept):
@@ -152,11 +195,13 @@ class Minimality(Attack):
             else:
                 kind: Kind = "sampled" if listed is None else "bounded"
                 if chance is None:
-                    chance = Fraction(refused_at_least(target, refused, self.draws))
+                    chance = Fraction(refused_at_least(target, refused, min(self.draws, REFUSAL_DRAWS)))
                 findings.append(at_most(target, s, chance, len(refused), kind))
         return findings
 
 
+REFUSAL_DRAWS = 400
+ROUTE_DRAWS = 2_000
 METHOD = "the method and its parameters"
 REFUSALS = "that finer nodes were refused; what nodes that are not finer tell is left out"
 SAME = "the same would have been published without a look at sensitive values"
@@ -168,10 +213,9 @@ def shows_all(target: Target) -> bool:
     method = target.method
     if method is None:
         return False
-    looked, options = looked_at_values(target.models), method.options()
-    if not looked and method.name in BLIND:
+    if not looked_at_values(target.models) and method.name in BLIND:
         return True
-    proven = family(method.name, options) in ("balanced", "anatomy")
+    proven = family(method.name, method.options()) in ("balanced", "anatomy")
     return proven and _status(target, secrets_of(target)) == "guaranteed"
 
 

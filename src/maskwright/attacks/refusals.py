@@ -109,6 +109,16 @@ def _below(hierarchy: Hierarchy, level: int) -> list[int]:
     return [i for i, above in enumerate(hierarchy.covers) if level in above]
 
 
+def finest(grouping: Grouping, nodes: Sequence[Node]) -> Node:
+    """Per attribute the level that tells most apart, of those that a release and some nodes use."""
+    assert grouping.levels is not None  # noqa: S101 - for the type checker
+    found = []
+    for a, hierarchy in enumerate(grouping.summary.attributes):
+        used = {grouping.levels[a], *(node[a] for node in nodes)}
+        found.append(max(used, key=[len(level.labels) for level in hierarchy.levels].__getitem__))
+    return tuple(found)
+
+
 Reason = Literal["refused", "no finer", "other rows", "sizes"]
 
 

@@ -1,29 +1,32 @@
 """Replay: run the method again, on what it could have been given. Whoever knows the method can do the same.
 
 Without the models of sensitive values it publishes what the quasi-identifiers alone decide. If that is what was
-published, values decided nothing. Otherwise, where worlds are few, it is run on every one of them: those in which it
-publishes the same groups are the worlds that an adversary is left with [Cormode et al. 2010].
+published, values decided nothing. Otherwise it is run on possible worlds: those in which it publishes the same groups
+are the worlds that an adversary is left with [Cormode et al. 2010]; `core.worlds.explore` lists or draws them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass
 
 import numpy as np
 
-from maskwright.attacks.draws import Crowd, Listed
-from maskwright.attacks.refusals import group_of_tuples
+from maskwright.attacks.fingerprints import fingerprints
+from maskwright.attacks.places import Places
+from maskwright.attacks.refusals import FULL_DOMAIN, Parts, finest, group_of_tuples, looked_at_values
 from maskwright.core.adversary import Target
-from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
+from maskwright.core.method import Method, Rival, Task
 from maskwright.core.model import Model
 from maskwright.core.summary import Summary
+from maskwright.core.worlds.deals import Deals
+from maskwright.core.worlds.explore import CELLS, Bools, Budget, Keep, Tally, explore
 from maskwright.errors import PolicyNotMet
 
-WORLDS = 100  # on which the method is run again
+# cut a group in parts until a cut is refused: each group is published or not for its own values alone
+TREES = {"mondrian", "symmetric-grouping"}
 
 
 def can_replay(target: Target) -> bool:
@@ -32,58 +35,198 @@ def can_replay(target: Target) -> bool:
     return known and target.grouping.search.get("optimal") is not False
 
 
+def can_draw(target: Target) -> bool:
+    """Can possible worlds be made, and are they not too large to be counted?"""
+    grouping, summary = target.grouping, target.grouping.summary
+    if (
+        summary.shared is not None
+        or grouping.changes is not None
+        or not np.array_equal(summary.rows, summary.sizes)
+    ):
+        return False
+    several = len(summary.sensitive) > 1
+    if several and (summary.joint is None or target.exact):
+        return False  # values that belong together are not known, or were shuffled one column at a time
+    items = max((len(vc.values) + 1 for vc in summary.sensitive.values()), default=1)
+    return summary.n_tuples * items <= CELLS
+
+
 def same_without_values(target: Target) -> bool:
     """Would the same groups have been published if the search had not looked at sensitive values?"""
     blind = [m for m in target.models if m.use == "search" and m.about != "sensitive"]
-    return _same(_run(target, target.grouping.summary, blind), target.grouping)
+    found = Again(target).run(target.grouping.summary, blind)
+    return found is not None and _same(found, target.grouping)
 
 
-def replayed(target: Target) -> Listed | None:
-    """All worlds in which the method publishes the same groups; None where there are too many to run it on."""
-    every = np.ones(len(target.grouping.classes.sizes), dtype=bool)
-    crowd = Crowd.of(target, every)
-    if crowd.n_worlds() > WORLDS:
-        return None
-    search = [m for m in target.models if m.use == "search"]
-    dealt = crowd.every_world()
-    kept = [_same(_run(target, _world(crowd, world), search), target.grouping) for world in dealt]
-    return Listed(crowd, dealt[kept], Fraction(sum(kept), len(kept)), every)
-
-
-def _run(target: Target, summary: Summary, models: Sequence[Model]) -> Grouping | None:
-    if target.method is None or target.weights is None or target.levels is None:
-        raise ValueError("the method cannot be run again: not all that it was given is known")
-    rng = np.random.default_rng(0)
-    task = Task(summary, models, target.context, rng, target.weights, target.levels, census=target.census)
-    try:
-        return target.method.group(task)
-    except PolicyNotMet:
-        return None
-
-
-def _same(found: Grouping | None, published: Grouping) -> bool:
-    """The same rows together, the same ones dropped, under the same labels."""
-    if found is None or found.levels != published.levels:
-        return False
-    return found.starred == published.starred and np.array_equal(
-        group_of_tuples(found), group_of_tuples(published)
+def _same(found: Grouping, published: Grouping) -> bool:
+    return found.levels == published.levels and np.array_equal(
+        np.sort(fingerprints(found)), np.sort(fingerprints(published))
     )
 
 
-def _world(crowd: Crowd, items: Ints) -> Summary:
-    """The table as it would be in one world; people who were dropped keep their values."""
-    summary = crowd.target.grouping.summary
-    dropped = group_of_tuples(crowd.target.grouping) < 0
-    sensitive = dict(summary.sensitive)
-    for name, codes in crowd.codes.items():
-        counts = summary.sensitive[name]
-        gone = dropped[counts.owner]
-        sensitive[name] = ValueCounts.collect(
-            counts.values,
-            summary.n_tuples,
-            np.concatenate([crowd.tuples, counts.owner[gone]]),
-            np.concatenate([codes[items], counts.codes[gone]]),
-            np.concatenate([np.ones(len(items), np.int64), counts.counts[gone]]),
-            counts.ordered,
+class Again:
+    """The method of a release, run again and again; `chance` says whether it ever used its random numbers."""
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.chance = target, False
+        self.rng = np.random.default_rng(1)  # the runs are no secret, and a report should be repeatable
+
+    def run(self, summary: Summary, models: Sequence[Model]) -> Grouping | None:
+        method, task = self._task(summary, models)
+        before = self.rng.bit_generator.state
+        try:
+            return method.group(task)
+        except PolicyNotMet:
+            return None
+        finally:
+            self.chance |= self.rng.bit_generator.state != before
+
+    def rivals(self) -> list[Rival] | None:
+        """What the method would rather have published, if that can be said without running it."""
+        grouping = self.target.grouping
+        method, task = self._task(grouping.summary, [m for m in self.target.models if m.use == "search"])
+        return method.rivals(task, grouping)
+
+    def _task(self, summary: Summary, models: Sequence[Model]) -> tuple[Method, Task]:
+        target = self.target
+        if target.method is None or target.weights is None or target.levels is None:
+            raise ValueError("the method cannot be run again: not all that it was given is known")
+        rng, levels = self.rng, target.levels
+        return target.method, Task(
+            summary, models, target.context, rng, target.weights, levels, census=target.census
         )
-    return replace(summary, sensitive=sensitive, joint=None)
+
+
+def replay(target: Target, budget: Budget, keep: Keep | None = None) -> Replayed:
+    """The worlds in which the method publishes the same groups, listed or drawn."""
+    again = Again(target)
+    found = again.rivals()
+    if found is not None:
+        return against_rivals(target, found, budget, keep)
+    places = Places.of(target)
+    search = [m for m in target.models if m.use == "search"]
+    published = fingerprints(target.grouping)
+    trees = each_by_itself(target)
+    sorted_once = np.sort(published)
+
+    def judge(world: Ints) -> Bools:
+        found = again.run(places.summary(world), search)
+        if found is None or found.levels != target.grouping.levels:
+            return np.zeros(deals.n_blocks, dtype=bool)
+        prints = fingerprints(found)
+        if trees:
+            return np.isin(published[places.groups], prints)
+        return np.array([np.array_equal(np.sort(prints), sorted_once)])
+
+    number = np.searchsorted(places.groups, places.group)
+    block = np.arange(len(places.groups)) if trees else np.zeros(len(places.groups), dtype=np.int64)
+    deals = Deals(number, places.items, block)
+    settled = decided_by_tuples(target)
+    rng = np.random.default_rng(0)
+    return Replayed(
+        places,
+        explore(
+            deals, places.unit, places.n_units, judge, budget, rng, lambda: again.chance and not settled, keep
+        ),
+    )
+
+
+def against_rivals(
+    target: Target, rivals: Sequence[Rival], budget: Budget, keep: Keep | None = None
+) -> Replayed:
+    """The worlds in which every rival fails. People whom no rival tells apart are alike, and are counted together."""
+    context, looked = target.context, looked_at_values(target.models)
+    kinds = np.stack([group_of_tuples(target.grouping), *(r.class_of for r in rivals)])
+    places, atom_of = Places.of(target).told_apart_by(kinds)
+    # the dropped ones keep their values; each is an atom of its own kind, behind those that are published
+    kind_of, kinds_dropped = places.dropped_kinds(kinds)
+    published, n_items = places.n_units, len(next(iter(places.codes.values())))
+    n = published + kinds_dropped.shape[1]
+    fixed = np.bincount((published + kind_of) * n_items + places.dropped[1], minlength=n * n_items)
+    parts = []
+    for i, rival in enumerate(rivals):
+        of_atom = np.concatenate([np.full(published, -1), kinds_dropped[i + 1]])
+        of_atom[atom_of[atom_of >= 0]] = rival.class_of[atom_of >= 0]
+        numbers, dense = np.unique(of_atom[of_atom >= 0], return_inverse=True)
+        of_atom[of_atom >= 0] = dense.reshape(-1)
+        parts.append((of_atom, len(numbers)))
+
+    def judge(world: Ints) -> Bools:
+        counts = np.bincount(places.unit * n_items + world, minlength=n * n_items) + fixed
+        atom, item = np.divmod(np.flatnonzero(counts), n_items)
+        amount = counts[counts > 0]
+        return np.array([not any(passes(of_atom, m, atom, item, amount) for of_atom, m in parts)])
+
+    def passes(of_atom: Ints, m: int, atom: Ints, item: Ints, amount: Ints) -> bool:
+        owner = of_atom[atom]
+        kept = owner >= 0
+        owner, item, amount = owner[kept], item[kept], amount[kept]
+        sizes = np.bincount(owner, amount, m).astype(np.int64)
+        sensitive = {
+            name: ValueCounts.collect(vc.values, m, owner, places.codes[name][item], amount, vc.ordered)
+            for name, vc in target.grouping.summary.sensitive.items()
+        }
+        classes = Classes(sizes, sizes, sensitive)
+        return all(bool(model.passing(classes, context).all()) for model in looked)
+
+    number = np.searchsorted(places.groups, places.group)
+    deals = Deals(number, places.items, np.zeros(len(places.groups), dtype=np.int64))
+    tally = explore(
+        deals, places.unit, published, judge, budget, np.random.default_rng(0), lambda: False, keep
+    )
+    levels = finest(target.grouping, [r.levels for r in rivals])
+    return Replayed(places, tally, Parts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals])
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """Places and what was found about them.
+
+    Attributes:
+        places, tally: who, and what.
+        atoms: units in words, where they are not the raw classes.
+        rivals: the levels that would have been published, where they are known.
+        places_known: does it follow from the quasi-identifiers which unit somebody is in? If not, beliefs are bounds.
+    """
+
+    places: Places
+    tally: Tally
+    atoms: Parts | None = None
+    rivals: Sequence[tuple[int, ...]] | None = None
+    places_known: bool = True
+
+
+def each_by_itself(target: Target) -> bool:
+    """Does every group tell its own story? In methods that cut, where no cut separated equal tuples for good."""
+    method = target.method
+    if method is None or method.name not in TREES or method.options().get("anatomize"):
+        return False
+    return whole_tuples(target.grouping)
+
+
+def whole_tuples(grouping: Grouping) -> bool:
+    """Do all rows of a tuple lie in one group?"""
+    allocation = grouping.allocation
+    pairs = np.unique(np.stack([allocation.tuples, allocation.groups]), axis=1)
+    return bool(len(np.unique(pairs[0])) == pairs.shape[1])
+
+
+def decided_by_tuples(target: Target) -> bool:
+    """Does the method always make the same groups of the same tuples, though it orders their rows at random?"""
+    method = target.method
+    if method is None:
+        return False
+    options = method.options()
+    strict = method.name == "mondrian" and options.get("cut") == "strict"
+    return method.name in FULL_DOMAIN or bool(strict and not options.get("anatomize"))
+
+
+def known_only_in_part(target: Target) -> str | None:
+    """What a replay takes for granted, if anything: the values of people who were dropped for them."""
+    method, grouping = target.method, target.grouping
+    for_values = getattr(method, "suppress", "") == "failing-classes" or grouping.search.get(
+        "dropped_for_their_values"
+    )
+    if for_values and grouping.dropped_rows:
+        return "the values of the people who were dropped are known"
+    return None

@@ -41,7 +41,7 @@ def of_unknown_origin(target: Target) -> bool:
 def _inferred(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[list[Finding], dict[str, Any]]:
     """The requirement is read off the table where nobody states it; every release of a minimal method shows it."""
     needed = requirement_of(target, draws)
-    known = {"knowing": MINIMAL}
+    known: dict[str, Any] = {"knowing": MINIMAL, "method assumed": True}
     if not needed.models:
         thresholds = readable(target, secrets)
         needed = replace(needed, thresholds=thresholds)
@@ -57,4 +57,4 @@ def _inferred(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[l
 
 def _local(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[list[Finding], dict[str, Any]]:
     found, measures = local_findings(target, secrets, requirement_of(target, draws))
-    return found, measures | {"knowing": MINIMAL}
+    return found, measures | {"knowing": MINIMAL, "method assumed": True}

@@ -1,7 +1,7 @@
 """Similarity: values that differ and still mean the same, by the hierarchy or as numbers [Li et al. 2007].
 
-Three stomach diseases are three values, and give a stomach disease away; salaries of 30,000, 31,000 and 32,000 give a low
-salary away. The belief is that the value lies under one node of the column's hierarchy, or in a narrow range.
+Three stomach diseases are three values, and give a stomach disease away; salaries of 30,000, 31,000 and 32,000 give a
+low salary away. The belief is that the value lies under one node of the column's hierarchy, or in a narrow range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import ValueCounts
 from maskwright.core.exact import Exact
@@ -41,6 +41,8 @@ class Similarity(Attack):
     """
 
     name: ClassVar[str] = "similarity"
+    about: ClassVar[About] = "ranges"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     width: Exact = Field(default=Fraction(1, 10), ge=0, lt=1)
 
@@ -82,6 +84,7 @@ class Similarity(Attack):
             "by": found,
             "threshold": bound,
             "vulnerable_people": int(classes.sizes[above].sum()),
+            "vulnerable_share": Fraction(int(classes.sizes[above].sum()), int(classes.sizes.sum())),
         }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from maskwright.attacks.homogeneity import shown_belief
 from maskwright.attacks.secrets import NOTHING, Secrets, beside, reference_of, secrets_of
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
 from maskwright.core.distances import distances
@@ -25,6 +25,8 @@ class Skewness(Attack):
     """How many times as likely a sensitive value is in the person's class as in the whole table."""
 
     name: ClassVar[str] = "skewness"
+    about: ClassVar[About] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:
         return bool(target.grouping.published_classes.sensitive)
@@ -60,7 +62,9 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
         **_largest(grouping, secrets, ratios, there, "ratio"),
         "gain": _largest(grouping, secrets, gains, there, "gain"),
         "largest_distance": Fraction(0) if farthest is None else distance[farthest],
-        "doubled_people": _above(secrets, ratios, there, Fraction(2)),
+        "threshold": "more than twice as likely as in the whole table",
+        "vulnerable_people": (doubled := _above(secrets, ratios, there, Fraction(2))),
+        "vulnerable_share": Fraction(doubled, max(1, int(secrets.sizes.sum()))),
     }
 
 

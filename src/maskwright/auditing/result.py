@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from maskwright.attacking import exceeding
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.release import jsonable
@@ -81,9 +82,7 @@ class Audit:
     @property
     def above(self) -> tuple[Beliefs, ...]:
         """The attacks whose worst belief is above the stated bound."""
-        return tuple(
-            b for b in self.beliefs if self.max_belief is not None and b.worst.upper > self.max_belief
-        )
+        return tuple(exceeding(self.beliefs, self.max_belief))
 
     @property
     def ok(self) -> bool:
@@ -182,7 +181,8 @@ class Audit:
 def _without_original(beliefs: Beliefs) -> str:
     """The sentence of an attack where nothing is known of the time before the release."""
     worst = beliefs.worst
-    before = "" if beliefs.attack == "linkage" else f" (in the whole table: {show(worst.before)})"
+    when = {"linkage": "", "background-knowledge": "without facts"}.get(beliefs.attack, "in the whole table")
+    before = f" ({when}: {show(worst.before)})" if when else ""
     return f"{beliefs.attack}: at worst {show(worst.after)}{before} for {worst.whom}; {worst.why}"
 
 

@@ -61,23 +61,31 @@ class Target:
     secrets: Mapping[str, tuple[tuple[str, ...], ...] | None] | None = None
 
 
+About = Literal["values", "ranges", "rows"]
+
+
 class Attack(Registered):
     """Plays the adversary against a release and says what may be believed afterwards.
 
     Class attributes that requirements on belief rely on:
-        about: "values" when what is believed is that somebody has a sensitive value, "rows" when it is which row is
-            somebody's.
+        about: "values" when what is believed is that somebody has a sensitive value, "ranges" when it is that the
+            value lies in a range or branch, "rows" when it is which row is somebody's. Bounds on belief are about
+            values.
         takes: what it takes into account besides the release and everybody's quasi-identifiers. It counts for an
             adversary who knows all of that (by default: for everybody).
         whom: is it about people in the release, or about those who were dropped?
     """
 
-    about: ClassVar[Literal["values", "rows"]] = "values"
+    about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
     whom: ClassVar[Literal["published", "dropped"]] = "published"
 
     def applies(self, target: Target) -> bool:
         """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""
+        return True
+
+    def suits(self, adversary: Adversary) -> bool:
+        """Has this adversary the knowledge that the attack uses?"""
         return True
 
     @abstractmethod

@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.core.ancestors import Ancestors
+
 Ints = NDArray[np.int64]
 
 
@@ -103,7 +105,8 @@ class Classes:
 
     The rest is there only where a model needs it (`Model.needs`): `codes[a, c]` numbers the published label of
     `attributes[a]` in class c ("labels"); `population[c]` are the people of the population table who match class c
-    ("population"); `originals` are the raw classes inside each class ("originals").
+    ("population"); `originals` are the raw classes inside each class ("originals"); `ancestors` are the groups that
+    the classes were split from, where the method keeps them ("ancestors").
     """
 
     sizes: Ints
@@ -113,6 +116,7 @@ class Classes:
     codes: NDArray[np.int32] | None = None
     population: Ints | None = None
     originals: Originals | None = None
+    ancestors: Ancestors | None = None
 
     @property
     def n(self) -> int:
@@ -133,4 +137,5 @@ class Classes:
             None if self.codes is None else self.codes[:, keep],
             None if self.population is None else self.population[keep],
             None if self.originals is None else self.originals.take(keep),
+            None if self.ancestors is None else self.ancestors.merged(np.where(keep, number, -1), int(keep.sum())),
         )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.summary import Summary
@@ -83,6 +84,7 @@ class Grouping:
         search: what the method did, for the report (nodes, checks, alternatives, proof of optimality).
         published: sensitive counts by group where the method distorts them, in place of the true ones in `classes`.
         changes: which rows were distorted, where any were.
+        ancestors: the larger groups that the groups were split from, where the method splits groups.
     """
 
     summary: Summary
@@ -94,6 +96,7 @@ class Grouping:
     search: dict[str, Any] = field(default_factory=dict)
     published: Mapping[str, ValueCounts] | None = None
     changes: Changes | None = None
+    ancestors: Ancestors | None = None
 
     @property
     def published_classes(self) -> Classes:

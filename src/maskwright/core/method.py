@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from maskwright.core.events import Progress
@@ -57,6 +58,14 @@ def _is_share(value: Fraction) -> Fraction:
 RowShare = Annotated[Exact, AfterValidator(_is_share)]  # the option `suppression` of every method that has it
 
 
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A node that a search would rather have published: its levels, and the class of each tuple (−1: dropped)."""
+
+    levels: tuple[int, ...]
+    class_of: NDArray[np.int64]
+
+
 class Method(Registered):
     """Turns a summary into a grouping. Options are fields; data never is."""
 
@@ -65,3 +74,10 @@ class Method(Registered):
     @abstractmethod
     def group(self, task: Task) -> Grouping:
         """Group the rows so that every model of `task.search` holds, or raise `PolicyNotMet`."""
+
+    def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        """What this method publishes instead, as soon as it satisfies the models of sensitive values; for attacks.
+
+        Decided by quasi-identifiers alone. None: it cannot be said, the method has to be run again.
+        """
+        return None

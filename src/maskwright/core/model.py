@@ -17,7 +17,7 @@ from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.settings import Registered
 from maskwright.core.verdict import Verdict
 
-Need = Literal["labels", "population", "originals"]
+Need = Literal["labels", "population", "originals", "ancestors"]
 
 
 @dataclass(frozen=True, eq=False)

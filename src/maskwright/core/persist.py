@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import ValueCounts
 from maskwright.core.grouping import Allocation, Changes, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
@@ -26,6 +27,8 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
     }  # fmt: skip
     if a.cells is not None:
         arrays["cells"] = a.cells
+    if grouping.ancestors is not None:
+        arrays["parent"] = grouping.ancestors.parent
     if s.joint is not None:
         arrays |= {"joint_tuples": s.joint.tuples, "joint_values": s.joint.values, "joint_rows": s.joint.rows}
     for i, vc in enumerate(s.sensitive.values()):
@@ -100,9 +103,10 @@ def load_grouping(folder: Path) -> Grouping:
     )
     levels = tuple(words["levels"]) if words["levels"] is not None else None
     classes = allocated(summary, allocation, words["groups"])
+    ancestors = Ancestors(classes.n, arrays["parent"]) if "parent" in arrays else None
     return Grouping(
         summary, allocation, labels, classes, levels, words["starred"], dict(words["search"]),
-        _published(words["published"], arrays, sensitive), _changes(words["changed"], arrays),
+        _published(words["published"], arrays, sensitive), _changes(words["changed"], arrays), ancestors,
     )  # fmt: skip
 
 

@@ -112,6 +112,7 @@ class GroupPlan:
         group_column: the name under which group numbers are published, before the other columns.
         drop_missing: rows with a missing value in one of these columns are left out.
         key: the secret behind every choice among rows, and behind their order (256 bits, hexadecimal).
+        numbers: the published number of each group of the grouping (0: none), where classes go by number.
     """
 
     columns: Sequence[str]
@@ -124,6 +125,7 @@ class GroupPlan:
     group_column: str | None
     drop_missing: Sequence[str]
     key: str
+    numbers: NDArray[np.int64] | None = None
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

@@ -57,6 +57,8 @@ def furnished(grouping: Grouping, needs: frozenset[Need], census: Summary | None
         class_of = np.full(summary.n_tuples, -1, dtype=np.int64)
         class_of[allocation.tuples] = allocation.groups
         changes["originals"] = Originals.of(class_of, summary.sizes, classes.n)
+    if "ancestors" in needs:
+        changes["ancestors"] = grouping.ancestors
     if "population" in needs and census is not None:
         if grouping.levels is None:
             raise PolicyError(

@@ -7,6 +7,7 @@ and its numpy twin where it is not; the results are the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
@@ -25,6 +26,7 @@ except ImportError:  # not compiled at installation
 Int32s = NDArray[np.int32]
 Mode = Literal["even", "lt", "le"]
 SAMPLE = 2048
+WORD = 62  # ranks that share a mask
 MODES: dict[Mode, int] = {"even": 0, "lt": 1, "le": 2}
 
 
@@ -64,30 +66,42 @@ def members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     return np.arange(int(sizes.sum())) + np.repeat(lo - before, sizes), owner
 
 
-def sorted_by(keys: Int32s, n_keys: int, kernel: ModuleType | None = compiled) -> Int32s:
-    """The places of `keys` (each from 0 to n_keys − 1) by key, equal ones in their order."""
-    if kernel is None:
-        return np.argsort(keys, kind="stable").astype(np.int32)
-    order = np.empty(len(keys), dtype=np.int32)
-    kernel.counting(np.ascontiguousarray(keys), n_keys, order)
-    return order
-
-
 def ranges(
     codes: Int32s, order: Int32s, lo: Ints, hi: Ints, kernel: ModuleType | None = compiled
 ) -> tuple[Int32s, Int32s]:
     """The least and the largest rank of each attribute in each (non-empty) segment, one line per segment."""
-    shape = (len(lo), codes.shape[1])
-    least, most = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
-    if kernel is not None:
-        kernel.ranges(codes, shape[1], order, lo, hi, least, most)
-        return least, most
-    if not len(lo):
-        return least, most
+    low, high, _ = spans(codes, order, lo, hi, [], kernel)
+    return low, high
+
+
+def spans(
+    codes: Int32s,
+    order: Int32s,
+    lo: Ints,
+    hi: Ints,
+    wanted: Sequence[tuple[int, int]],
+    kernel: ModuleType | None = compiled,
+) -> tuple[Int32s, Int32s, Ints]:
+    """The same, and for each wanted (attribute, first rank) which of the WORD ranks from there on occur, as bits."""
+    n, d = len(lo), codes.shape[1]
+    least, most = np.empty((n, d), dtype=np.int32), np.empty((n, d), dtype=np.int32)
+    masks = np.zeros((n, len(wanted)), dtype=np.int64)
+    if kernel is not None and d:
+        column, first = np.array(wanted, dtype=np.int64).reshape(-1, 2).T.copy()
+        kernel.ranges(codes, d, order, lo, hi, least, most, column, first, masks)
+        return least, most, masks
+    if not n:
+        return least, most, masks
     places, _ = members(lo, hi)
     starts = np.cumsum(hi - lo) - (hi - lo)
     rows = codes[order[places]]
-    return np.minimum.reduceat(rows, starts, axis=0), np.maximum.reduceat(rows, starts, axis=0)
+    for j, (a, begin) in enumerate(wanted):
+        bit = rows[:, a].astype(np.int64) - begin
+        inside = (bit >= 0) & (bit < WORD)
+        masks[:, j] = np.bitwise_or.reduceat(
+            np.where(inside, np.int64(1) << bit.clip(0, WORD - 1), 0), starts
+        )
+    return np.minimum.reduceat(rows, starts, axis=0), np.maximum.reduceat(rows, starts, axis=0), masks
 
 
 def _sorted(values: Int32s, owner: Ints) -> Ints:

@@ -5,23 +5,29 @@ gains most: its rows go to the child values that cover theirs. A child that fail
 to the unspecialised remainder; if the remainder then fails, further rows are taken back from children that stay
 valid without them, the largest first. It is a *minimal* algorithm: what it did not specialise says something
 about the values, which is why it is the textbook target of the minimality attack.
+
+Groups do not depend on each other, so that all groups of one generation are decided together.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
+from maskwright.core.classes import Ints
 from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Method, Task
-from maskwright.core.summary import Joint
+from maskwright.core.summary import Joint, Summary
+from maskwright.methods.alpha_k_repair import Histogram, Kinds, repaired
 from maskwright.methods.anatomize import Anatomize, anatomize
-from maskwright.methods.requirement import Requirement, refuse_unless_met
+from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
 from maskwright.methods.rows import Rows
 
 
@@ -39,199 +45,269 @@ class AlphaKLocal(Method):
     def group(self, task: Task) -> Grouping:
         rows = Rows.expand(task, self.name)
         search = _Search(task, rows, Requirement(task, rows, self.name))
-        groups = search.run()
-        grouping = search.grouping(groups)
+        grouping = search.grouping(search.run())
         refuse_unless_met(task, grouping.classes, self.name)
         return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Rows (`rows[i]` of cell `cells[i]`) and the place of each attribute on its way down, 0 being the top."""
+class _Groups:
+    """Groups: entry i puts `rows[i]` rows of cell `cells[i]` into group `owner[i]` (ascending).
+
+    `places[a, g]` is the place of attribute a in group g on its way down, 0 being the top.
+    """
 
     cells: Ints
     rows: Ints
-    places: tuple[int, ...]
+    owner: Ints
+    places: Ints
+
+    @property
+    def n(self) -> int:
+        return int(self.places.shape[1])
+
+    @property
+    def first(self) -> Ints:
+        """The first entry of each group."""
+        return np.searchsorted(self.owner, np.arange(self.n))
+
+    def take(self, keep: Bools) -> _Groups:
+        inside = keep[self.owner]
+        number = np.cumsum(keep) - 1
+        return _Groups(
+            self.cells[inside], self.rows[inside], number[self.owner[inside]], self.places[:, keep]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """All groups specialised along one attribute.
+
+    Attributes:
+        child: of each entry of the groups.
+        group: of each child, ascending.
+        block: of each child.
+        kept: which children pass.
+        back: per group, are there children that fail?
+        gains: per group the loss that would go away, −1: refused.
+        open: per group, does its remainder fail, so that rows would have to be taken back? The gain is then a bound.
+    """
+
+    child: Ints
+    group: Ints
+    block: Ints
+    kept: Bools
+    back: Bools
+    gains: Ints
+    open: Bools
 
 
 class _Search:
     def __init__(self, task: Task, rows: Rows, requirement: Requirement) -> None:
-        self.task, self.requirement, self.summary = task, requirement, rows.summary
+        self.task, self.requirement = task, requirement
+        self.summary: Summary = rows.summary
         self.joint: Joint = rows.joint
         self.paths = [path_down(h, task.levels.get(h.attribute)) for h in self.summary.attributes]
+        self.codes = self.summary.codes[:, self.joint.tuples]  # of each cell
+        self.blocks, self.coverage = self._tables()
         weights = [task.weights.get(h.attribute, Fraction(1)) for h in self.summary.attributes]
         bases = [h.base for h in self.summary.attributes]
-        self.scale = [w / (b - 1) if b > 1 else Fraction(0) for w, b in zip(weights, bases, strict=True)]
-        # a row of this table lists the joint sensitive values, so that rows with equal ones are interchangeable
-        _, self.kind = np.unique(self.joint.values, axis=1, return_inverse=True)
-        self.kind = self.kind.reshape(-1).astype(np.int64)
+        scale = [w / (b - 1) if b > 1 else Fraction(0) for w, b in zip(weights, bases, strict=True)]
+        common = math.lcm(*(s.denominator for s in scale))
+        self.scale = [int(s * common) for s in scale]  # gains are compared exactly: integers of any size
+        self.kinds = Kinds(self.summary, self.joint, requirement)
 
-    def run(self) -> list[_Group]:
+    def _tables(self) -> tuple[list[Ints], list[Ints]]:
+        """Per attribute: the block of each code at each place of its path, and how many values each block covers."""
+        blocks, coverage = [], []
+        for h, path in zip(self.summary.attributes, self.paths, strict=True):
+            blocks.append(np.stack([h.levels[j].blocks for j in path]).astype(np.int64))
+            table = np.ones((len(path), max(len(h.levels[j].leaves) for j in path)), dtype=np.int64)
+            for place, j in enumerate(path):
+                table[place, : len(h.levels[j].leaves)] = np.maximum(1, h.levels[j].leaves)
+            coverage.append(table)
+        return blocks, coverage
+
+    def run(self) -> list[_Groups]:
         waiting = self.coarsest()
-        refuse_unless_met(
-            self.task, self.classes(waiting), "even with everything generalised as far as allowed"
-        )
+        classes = self.summary.cell_classes(waiting.cells, waiting.owner, waiting.rows, waiting.n)
+        refuse_unless_met(self.task, classes, "even with everything generalised as far as allowed")
         done = []
-        while waiting:
+        while waiting.n:
             self.task.progress.check()
-            group = waiting.pop()
-            parts = self.best(group)
-            if parts is None:
-                done.append(group)
-            else:
-                waiting += parts
+            finished, waiting = self.specialise(waiting)
+            done.append(finished)
         return done
 
-    def coarsest(self) -> list[_Group]:
+    def coarsest(self) -> _Groups:
         """All rows as one group; several where the policy does not allow the top level of every column."""
-        blocks = [
-            h.levels[path[0]].blocks[codes][self.joint.tuples]
-            for h, path, codes in zip(self.summary.attributes, self.paths, self.summary.codes, strict=True)
+        blocks = [table[0][codes] for table, codes in zip(self.blocks, self.codes, strict=True)]
+        cells = np.arange(len(self.joint.rows))
+        _, owner = np.unique(np.stack([*blocks, 0 * cells]), axis=1, return_inverse=True)
+        order = np.argsort(owner.reshape(-1), kind="stable")
+        places = np.zeros((len(self.paths), int(owner.max()) + 1), dtype=np.int64)
+        return _Groups(cells[order], self.joint.rows[order], owner.reshape(-1)[order], places)
+
+    def specialise(self, groups: _Groups) -> tuple[_Groups, _Groups]:
+        """Every group along the attribute that gains most: those for which all are refused, and the new ones."""
+        tried = [self.attempt(groups, a) for a in range(len(self.paths))]
+        chosen = np.full(groups.n, -1, dtype=np.int64)
+        given: dict[int, list[Histogram]] = {}
+        for g, attributes in self._by_gain(tried, groups.n):
+            best = -1
+            for bound, a in attributes:
+                if chosen[g] >= 0 and (bound, -a) < (best, -chosen[g]):
+                    break  # not even with nothing taken back
+                moved = self.repair(groups, tried[a], g) if tried[a].open[g] else []
+                if moved is None:
+                    continue
+                gain = bound - self.scale[a] * self._lost(groups, tried[a], a, g, moved)
+                if chosen[g] < 0 or (gain, -a) > (best, -chosen[g]):
+                    chosen[g], best = a, gain
+                    given.pop(g, None)
+                    if moved:
+                        given[g] = moved
+        parts = [
+            part
+            for a in range(len(self.paths))
+            for part in self._parts(groups, tried[a], a, chosen == a, given)
         ]
-        _, owner = np.unique(np.stack(blocks), axis=1, return_inverse=True)
-        parts = [np.flatnonzero(owner.reshape(-1) == g) for g in range(int(owner.max()) + 1)]
-        return [_Group(cells, self.joint.rows[cells], (0,) * len(self.paths)) for cells in parts]
+        return groups.take(chosen < 0), _joined(parts, len(self.paths))
 
-    def best(self, group: _Group) -> list[_Group] | None:
-        """The parts of the specialisation that gains most; None when every one is refused."""
-        found: list[_Group] | None = None
-        most = Fraction(-1)
-        for a in range(len(self.paths)):
-            tried = self.specialised(group, a)
-            if tried is not None and (gain := self.gain(group, a, tried)) > most:
-                found, most = tried, gain
-        return found
+    def attempt(self, groups: _Groups, a: int) -> _Tried:
+        """All groups along attribute a."""
+        deeper = groups.places[a] + 1 < len(self.paths[a])
+        place = np.where(deeper, groups.places[a] + 1, groups.places[a])
+        blocks = self.blocks[a][place[groups.owner], self.codes[a][groups.cells]]
+        radix = self.coverage[a].shape[1]
+        keys, child = np.unique(groups.owner * radix + blocks, return_inverse=True)
+        child, group = child.reshape(-1), keys // radix
+        kept = self.decide(groups, child, len(keys)) & deeper[group]
+        size = np.bincount(child, weights=groups.rows).astype(np.int64)
+        above = self.coverage[a][groups.places[a], self._block(groups, a)]
+        gain = np.where(kept, size * (above[group] - self.coverage[a][place[group], keys % radix]), 0)
+        gains = np.bincount(group, weights=gain, minlength=groups.n).astype(np.int64)
+        some = np.bincount(group, weights=kept, minlength=groups.n) > 0
+        back = some & (np.bincount(group, weights=~kept, minlength=groups.n) > 0)
+        returned = (back[group] & ~kept)[child]
+        number = np.cumsum(back) - 1
+        part = _Groups(groups.cells[returned], groups.rows[returned], groups.owner[returned], groups.places)
+        open_ = np.zeros(groups.n, dtype=bool)
+        if back.any():
+            open_[back] = ~self.decide(part, number[part.owner], int(back.sum()))
+        return _Tried(child, group, keys % radix, kept, back, np.where(some, gains, -1), open_)
 
-    def gain(self, group: _Group, a: int, parts: list[_Group]) -> Fraction:
-        """The loss that goes away: rows times the coverage that their label loses."""
-        before = self.coverage(group, a)
-        rows = sum(int(p.rows.sum()) * (before - self.coverage(p, a)) for p in parts)
-        return self.scale[a] * rows
+    def _block(self, groups: _Groups, a: int) -> Ints:
+        """The block of attribute a that each group is published under."""
+        return np.asarray(self.blocks[a][groups.places[a], self.codes[a][groups.cells[groups.first]]])
 
-    def coverage(self, group: _Group, a: int) -> int:
-        level = self.summary.attributes[a].levels[self.paths[a][group.places[a]]]
-        code = self.summary.codes[a][self.joint.tuples[group.cells[0]]]
-        return max(1, int(level.leaves[level.blocks[code]]))
+    def decide(self, groups: _Groups, owner: Ints, n: int) -> Bools:
+        return self.requirement.decide(self.summary.cell_classes(groups.cells, owner, groups.rows, n))
 
-    def specialised(self, group: _Group, a: int) -> list[_Group] | None:
-        """The children along attribute a, and the remainder if there is one; None: refused."""
-        place = group.places[a] + 1
-        if place >= len(self.paths[a]):
-            return None
-        places = (*group.places[:a], place, *group.places[a + 1 :])
-        level = self.summary.attributes[a].levels[self.paths[a][place]]
-        blocks = level.blocks[self.summary.codes[a][self.joint.tuples[group.cells]]]
-        children = [
-            _Group(group.cells[blocks == b], group.rows[blocks == b], places)
-            for b in np.unique(blocks).tolist()
-        ]
-        good = self.decide(children)
-        if not good.any():
-            return None
-        kept = [c for c, ok in zip(children, good.tolist(), strict=True) if ok]
-        back = [c for c, ok in zip(children, good.tolist(), strict=True) if not ok]
-        if not back:
-            return kept
-        remainder = _Group(
-            np.concatenate([c.cells for c in back]), np.concatenate([c.rows for c in back]), group.places
-        )
-        return _Repair(self, kept, remainder).run()
+    def _by_gain(self, tried: list[_Tried], n: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Per group the attributes that are not refused, with their gains, the largest first."""
+        gains = [t.gains.tolist() for t in tried]
+        for g in range(n):
+            known = [(self.scale[a] * gains[a][g], a) for a in range(len(tried)) if gains[a][g] >= 0]
+            yield g, sorted(known, key=lambda pair: (-pair[0], pair[1]))
 
-    def decide(self, groups: list[_Group]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which groups satisfy the models."""
-        return self.requirement.decide(self.classes(groups))
+    def repair(self, groups: _Groups, tried: _Tried, g: int) -> list[Histogram] | None:
+        """The rows that each child of group g that passes has to give back, by kind; None: refused."""
+        entries = slice(*np.searchsorted(groups.owner, [g, g + 1]).tolist())
+        first, end = np.searchsorted(tried.group, [g, g + 1]).tolist()
+        key = (tried.child[entries] - first) * self.kinds.n + self.kinds.of_cell[groups.cells[entries]]
+        table = np.bincount(key, weights=groups.rows[entries], minlength=(end - first) * self.kinds.n)
+        table = table.astype(np.int64).reshape(end - first, self.kinds.n)
+        kept = tried.kept[first:end]
+        children, remainder = table[kept].tolist(), table[~kept].sum(axis=0).tolist()
+        return repaired(children, remainder, self.kinds.passes, self.kinds.alike)
 
-    def classes(self, groups: list[_Group]) -> Classes:
-        owner = np.repeat(np.arange(len(groups)), [len(g.cells) for g in groups])
-        cells = np.concatenate([g.cells for g in groups])
-        return self.summary.cell_classes(cells, owner, np.concatenate([g.rows for g in groups]), len(groups))
+    def _lost(self, groups: _Groups, tried: _Tried, a: int, g: int, moved: list[Histogram]) -> int:
+        """What the gain loses by the rows that go back."""
+        if not moved:
+            return 0
+        place = int(groups.places[a, g])
+        entry = int(np.searchsorted(groups.owner, g))
+        above = int(self.coverage[a][place, self.blocks[a][place, self.codes[a][groups.cells[entry]]]])
+        children = slice(*np.searchsorted(tried.group, [g, g + 1]).tolist())
+        blocks = tried.block[children][tried.kept[children]].tolist()
+        below = [int(self.coverage[a][place + 1, b]) for b in blocks]
+        return sum(sum(rows) * (above - covered) for rows, covered in zip(moved, below, strict=True))
 
-    def grouping(self, groups: list[_Group]) -> Grouping:
+    def _parts(
+        self, groups: _Groups, tried: _Tried, a: int, chosen: Bools, given: dict[int, list[Histogram]]
+    ) -> Iterator[_Groups]:
+        """The children along attribute a of the groups that chose it, and their remainders."""
+        if not chosen.any():
+            return
+        entry = chosen[groups.owner]
+        kept = tried.kept[tried.child] & entry
+        stay, leave = groups.rows * kept, groups.rows * (entry & ~kept)
+        for g in np.flatnonzero(chosen).tolist():
+            if g in given:
+                first, end = np.searchsorted(groups.owner, [g, g + 1]).tolist()
+                inside = first + np.flatnonzero(kept[first:end])
+                moved = self._drawn(groups, tried, inside, given[g])
+                stay[inside] -= moved
+                leave[inside] += moved
+        deeper = groups.places.copy()
+        deeper[a] += 1
+        yield _numbered(groups.cells, stay, tried.child, deeper[:, tried.group])
+        yield _numbered(groups.cells, leave, groups.owner, groups.places)
+
+    def _drawn(self, groups: _Groups, tried: _Tried, inside: Ints, given: list[Histogram]) -> Ints:
+        """How many rows of each entry go back: of each child and kind so many as given, drawn at random."""
+        moved = np.zeros(len(inside), dtype=np.int64)
+        number = np.unique(tried.child[inside], return_inverse=True)[1].reshape(-1)
+        kinds = self.kinds.of_cell[groups.cells[inside]]
+        for c, histogram in enumerate(given):
+            for kind in np.flatnonzero(histogram).tolist():
+                at = np.flatnonzero((number == c) & (kinds == kind))
+                moved[at] = self.task.rng.multivariate_hypergeometric(
+                    groups.rows[inside[at]], histogram[kind], method="marginals"
+                )
+        return moved
+
+    def grouping(self, done: list[_Groups]) -> Grouping:
         """Published labels are those of the levels reached, not smaller ones that would cover the group too."""
-        number = np.repeat(np.arange(len(groups), dtype=np.int64), [len(g.cells) for g in groups])
-        cells, rows = np.concatenate([g.cells for g in groups]), np.concatenate([g.rows for g in groups])
-        order = np.lexsort((number, cells))
-        cells, number, rows = cells[order], number[order], rows[order]
-        allocation = Allocation(self.joint.tuples[cells].astype(np.int64), number, rows, cells)
+        groups = _joined(done, len(self.paths))
+        order = np.lexsort((groups.owner, groups.cells))
+        cells = groups.cells[order]
+        allocation = Allocation(
+            self.joint.tuples[cells].astype(np.int64), groups.owner[order], groups.rows[order], cells
+        )
         labels = tuple(self._labels(groups, a) for a in range(len(self.paths)))
-        classes = allocated(self.summary, allocation, len(groups))
-        return Grouping(self.summary, allocation, labels, classes, search={"groups": len(groups)})
+        classes = allocated(self.summary, allocation, groups.n)
+        return Grouping(self.summary, allocation, labels, classes, search={"groups": groups.n})
 
-    def _labels(self, groups: list[_Group], a: int) -> Labels:
-        hierarchy = self.summary.attributes[a]
-        known: dict[tuple[int, int], int] = {}
-        of_group = np.empty(len(groups), dtype=np.int32)
-        for g, group in enumerate(groups):
-            index = self.paths[a][group.places[a]]
-            code = self.summary.codes[a][self.joint.tuples[group.cells[0]]]
-            of_group[g] = known.setdefault((index, int(hierarchy.levels[index].blocks[code])), len(known))
-        texts = tuple(hierarchy.levels[j].labels[b] for j, b in known)
-        leaves = np.array([hierarchy.levels[j].leaves[b] for j, b in known], dtype=np.int64)
-        return Labels(hierarchy.attribute, texts, leaves, of_group)
+    def _labels(self, groups: _Groups, a: int) -> Labels:
+        hierarchy, path = self.summary.attributes[a], self.paths[a]
+        radix = self.coverage[a].shape[1]
+        keys, of_group = np.unique(groups.places[a] * radix + self._block(groups, a), return_inverse=True)
+        levels = [(hierarchy.levels[path[k // radix]], k % radix) for k in keys.tolist()]
+        texts = tuple(level.labels[block] for level, block in levels)
+        leaves = np.array([level.leaves[block] for level, block in levels], dtype=np.int64)
+        return Labels(hierarchy.attribute, texts, leaves, of_group.reshape(-1).astype(np.int32))
 
 
-class _Repair:
-    """Takes rows back from the children, the largest first, until the remainder passes."""
-
-    def __init__(self, search: _Search, children: list[_Group], remainder: _Group) -> None:
-        self.search, self.children, self.remainder = search, children, remainder
-
-    def run(self) -> list[_Group] | None:
-        """The children and the remainder; None when no rows help."""
-        if self.search.decide([self.remainder])[0]:
-            return [*self.children, self.remainder]
-        by_size = sorted(range(len(self.children)), key=lambda c: (-int(self.children[c].rows.sum()), c))
-        for c in by_size:
-            while self._take(c):
-                if self.search.decide([self.remainder])[0]:
-                    return [*self.children, self.remainder]
-        return None
-
-    def _take(self, c: int) -> bool:
-        """Move one row that child c can spare, at random among those of its kind (its sensitive values).
-
-        First choice is a kind with which the remainder passes, then the one that the remainder has least of.
-        """
-        child = self.children[c]
-        kind_of = self.search.kind[child.cells]
-        kinds = np.unique(kind_of).tolist()
-        held = np.bincount(
-            self.search.kind[self.remainder.cells], weights=self.remainder.rows, minlength=max(kinds) + 1
-        )
-        places = []
-        for kind in kinds:
-            inside = np.flatnonzero(kind_of == kind)
-            places.append(int(inside[self._drawn(child.rows[inside])]))
-        after = [_with(self.remainder, int(child.cells[p])) for p in places]
-        good = self.search.decide(after)
-        for i in sorted(range(len(kinds)), key=lambda i: (not good[i], held[kinds[i]], kinds[i])):
-            smaller = _without(child, places[i])
-            if len(smaller.cells) and self.search.decide([smaller])[0]:
-                self.children[c], self.remainder = smaller, after[i]
-                return True
-        return False
-
-    def _drawn(self, rows: Ints) -> int:
-        """A place, with probability in proportion to its rows."""
-        return int(
-            np.searchsorted(np.cumsum(rows), self.search.task.rng.integers(int(rows.sum())), side="right")
-        )
-
-
-def _without(group: _Group, place: int) -> _Group:
-    rows = group.rows.copy()
-    rows[place] -= 1
+def _numbered(cells: Ints, rows: Ints, owner: Ints, places: Ints) -> _Groups:
+    """Groups of the entries that have rows, numbered anew and in order; entries of one cell stay apart."""
     there = rows > 0
-    return _Group(group.cells[there], rows[there], group.places)
+    index = np.flatnonzero(there)[np.argsort(owner[there], kind="stable")]
+    old, number = np.unique(owner[index], return_inverse=True)
+    return _Groups(cells[index], rows[index], number.reshape(-1), places[:, old])
 
 
-def _with(group: _Group, cell: int) -> _Group:
-    place = np.flatnonzero(group.cells == cell)
-    if len(place):
-        rows = group.rows.copy()
-        rows[place[0]] += 1
-        return _Group(group.cells, rows, group.places)
-    return _Group(np.append(group.cells, cell), np.append(group.rows, 1), group.places)
+def _joined(parts: list[_Groups], attributes: int) -> _Groups:
+    """All groups of several lists, one after another."""
+    before = np.cumsum([0, *(part.n for part in parts)])
+    none: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    return _Groups(
+        np.concatenate([none, *(part.cells for part in parts)]),
+        np.concatenate([none, *(part.rows for part in parts)]),
+        np.concatenate([none, *(part.owner + n for part, n in zip(parts, before, strict=False))]),
+        np.concatenate([np.empty((attributes, 0), np.int64), *(part.places for part in parts)], axis=1),
+    )
 
 
 def path_down(hierarchy: Hierarchy, allowed: Any) -> list[int]:

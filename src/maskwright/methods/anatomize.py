@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from itertools import accumulate
 from types import ModuleType
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from maskwright.core.grouping import Grouping
 from maskwright.core.method import Method, Task
 from maskwright.errors import PolicyError
 from maskwright.kernels import partition
-from maskwright.kernels.partition import Int32s, sorted_by
+from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.partition import Int32s
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.requirement import refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, rows_of, to_grouping
@@ -61,9 +62,8 @@ def sensitive_attribute(task: Task, named: str | None, method: str) -> str:
 
 def eligible(values: Int32s, n_values: int, blocks: Partition, l: int) -> tuple[NDArray[np.bool_], Ints]:  # noqa: E741
     """In which blocks no value has more than one row in l, and how often each value occurs in each block."""
-    owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
-    key = owner * n_values + values[blocks.order]
-    counts = np.bincount(key, minlength=blocks.n_groups * n_values).reshape(blocks.n_groups, n_values)
+    keys = _keys(values, n_values, blocks)
+    counts = np.bincount(keys, minlength=blocks.n_groups * n_values).reshape(blocks.n_groups, n_values)
     return counts.max(axis=1, initial=0) * l <= blocks.sizes, counts
 
 
@@ -75,23 +75,24 @@ def buckets(
     rng: np.random.Generator,
     kernel: ModuleType | None = partition.compiled,
     shuffled: bool = False,
+    counts: Ints | None = None,
 ) -> Partition:
     """Anatomy inside each block; all of them must be eligible. Which rows of a value are taken is random.
 
-    `shuffled`: the rows of each block are listed in random order already.
+    `shuffled`: the rows of each block are listed in random order already. `counts`: of `eligible`, where known.
     """
-    good, counts = eligible(values, n_values, blocks, l)
-    if not good.all():
-        raise ValueError("a block holds a value too often for buckets of l different values")
-    owner = np.repeat(np.arange(blocks.n_groups, dtype=np.int64), blocks.sizes)
-    key = owner * n_values + values[blocks.order]
-    places = np.arange(len(key), dtype=np.int32)
+    if counts is None:
+        good, counts = eligible(values, n_values, blocks, l)
+        if not good.all():
+            raise ValueError("a block holds a value too often for buckets of l different values")
+    places: Int32s = np.arange(len(blocks.order), dtype=np.int32)
     if not shuffled:
         rng.shuffle(places)
+    key = _keys(values, n_values, blocks)[places]
     if blocks.n_groups * n_values < 2**31:
-        listed = places[sorted_by(key.astype(np.int32)[places], blocks.n_groups * n_values)]
+        listed = places[sorted_by(key, blocks.n_groups * n_values)]
     else:
-        listed = places[np.argsort(key[places], kind="stable")]
+        listed = places[np.argsort(key, kind="stable")]
     bucket = np.full(len(key), -1, dtype=np.int32)
     ends = np.zeros(blocks.n_groups, dtype=np.int64)
     if kernel is not None:
@@ -99,9 +100,17 @@ def buckets(
         kernel.anatomy(np.ascontiguousarray(counts), n_values, l, listed, bucket, ends, cursor)
     else:
         _pick(counts, listed, l, bucket, ends)
-    _place_left_over(values[blocks.order], owner, blocks, bucket, ends, rng)
+    _place_left_over(counts, listed, bucket, ends, rng)
     made = Partition.of_groups(bucket)
     return Partition(blocks.order[made.order], made.start)
+
+
+def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[Any]:
+    """The number of each listed row's block and value."""
+    first = np.arange(blocks.n_groups, dtype=np.int64) * n_values
+    if blocks.n_groups * n_values < 2**31:  # half the memory, where the numbers fit
+        return np.repeat(first.astype(np.int32), blocks.sizes) + values[blocks.order]
+    return np.repeat(first, blocks.sizes) + values[blocks.order]
 
 
 def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> None:  # noqa: E741
@@ -123,17 +132,21 @@ def _pick(counts: Ints, listed: Int32s, l: int, bucket: Int32s, ends: Ints) -> N
 
 
 def _place_left_over(
-    values: Int32s, owner: Ints, blocks: Partition, bucket: Int32s, ends: Ints, rng: np.random.Generator
+    counts: Ints, listed: Int32s, bucket: Int32s, ends: Ints, rng: np.random.Generator
 ) -> None:
     """Each row left over joins a random bucket of its block that does not hold its value at that moment."""
-    for place in np.flatnonzero(bucket < 0).tolist():
-        b = int(owner[place])
+    n_values = counts.shape[1]
+    runs = np.concatenate([[0], np.cumsum(counts)])  # the rows of each block and value, in `listed`
+    for at in np.flatnonzero(bucket[listed] < 0).tolist():
+        run = int(np.searchsorted(runs, at, side="right")) - 1
+        b = run // n_values
         first, last = int(ends[b - 1]) if b else 0, int(ends[b])
-        inside = slice(int(blocks.start[b]), int(blocks.start[b + 1]))
-        free = np.ones(last - first, dtype=bool)
-        here = bucket[inside][values[inside] == values[place]]
-        free[here[here >= 0] - first] = False
-        bucket[place] = first + int(rng.choice(np.flatnonzero(free)))
+        holding = bucket[listed[runs[run] : runs[run + 1]]]
+        taken = np.sort(holding[holding >= 0]) - first
+        free = int(rng.integers(last - first - len(taken)))
+        # so many buckets are free before each taken one: the place of the drawn one among all
+        before = np.searchsorted(taken - np.arange(len(taken)), free, side="right")
+        bucket[listed[at]] = first + free + int(before)
 
 
 def anatomize(
@@ -163,10 +176,12 @@ def anatomized(
     attribute = sensitive_attribute(task, attribute, "anatomization")
     values = rows.values(attribute)
     n_values = len(rows.summary.sensitive[attribute].values) + 1
-    good, _ = eligible(values, n_values, groups, l)
+    good, counts = eligible(values, n_values, groups, l)
     kept = Partition.of_segments(groups.order, groups.start[:-1][~good], groups.start[1:][~good])
     blocks = Partition.of_segments(groups.order, groups.start[:-1][good], groups.start[1:][good])
-    made = buckets(values, n_values, blocks, l, task.rng) if blocks.n_groups else blocks
+    made = blocks
+    if blocks.n_groups:
+        made = buckets(values, n_values, blocks, l, task.rng, counts=counts[good])
     parts = Partition(
         np.concatenate([kept.order, made.order]),
         np.concatenate([kept.start, kept.start[-1] + made.start[1:]]),

@@ -57,14 +57,15 @@ class Anatomy(Method):
         return self
 
     def group(self, task: Task) -> Grouping:
-        rows = Rows.expand(task, self.name)
+        in_order = self.by == "frequency" and self.block is not None
+        rows = (
+            arranged(task, self.order, self.priority, self.name) if in_order else Rows.expand(task, self.name)
+        )
         attribute = sensitive_attribute(task, self.attribute, self.name)
         search: dict[str, Any] = {"attribute": attribute, "by": self.by}
         if self.by == "ranges":
             parts = self._ranges(task, rows, attribute)
         else:
-            if self.block is not None:
-                rows = arranged(rows, self.order, self.priority, self.name)
             l = self.l or self._by_the_models(task, attribute)  # noqa: E741
             parts = self._frequency(task, rows, attribute, l)
             search |= {"l": l, "block": self.block}
@@ -103,7 +104,7 @@ class Anatomy(Method):
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"
             )
-        return buckets(values, n_values, blocks, l, task.rng, shuffled=self.block is None)
+        return buckets(values, n_values, blocks, l, task.rng, shuffled=self.block is None, counts=counts)
 
     def _ranges(self, task: Task, rows: Rows, attribute: str) -> Partition:
         """Rows in the order of the sensitive value, collected until the models hold; the rest joins the last."""

@@ -18,6 +18,7 @@ import numpy as np
 from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.summary import Summary
+from maskwright.kernels.orders import rank_matrix
 from maskwright.kernels.partition import Int32s
 
 SPAN = 2**31  # positions farther apart than this would overflow when ratios are compared crosswise
@@ -71,6 +72,5 @@ def axes_of(summary: Summary) -> tuple[Axis, ...]:
 
 
 def tuple_ranks(summary: Summary, axes: Sequence[Axis]) -> Int32s:
-    """The rank of each attribute in each tuple, one line per attribute."""
-    ranks = [axis.rank[codes] for axis, codes in zip(axes, summary.codes, strict=True)]
-    return np.array(ranks, dtype=np.int32).reshape(len(axes), summary.n_tuples)
+    """The rank of each attribute in each tuple, one line per tuple."""
+    return rank_matrix(summary.codes, [axis.rank for axis in axes])

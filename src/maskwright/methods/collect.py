@@ -1,7 +1,7 @@
 """Collecting buckets until a group passes: where greedy grouping closes its groups.
 
-Models that count (sizes, different values, shares) are decided by the compiled kernel while it walks. For all
-others, and without the kernel, the windows that begin at many buckets are decided together.
+Models that are rules are decided by the compiled kernel while it walks (see `records`). For all others, and without
+the kernel, the windows that begin at many buckets are decided together.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.rules import DistinctAtLeast, Rule, ShareAtMost, SizeAtLeast
 from maskwright.kernels import partition
 from maskwright.kernels.partition import Int32s
 from maskwright.methods.evaluate import rules_of
+from maskwright.methods.records import Records, decidable
 from maskwright.methods.requirement import Bools, Requirement
 
 CHUNK, WINDOW = 4096, 8  # buckets whose windows are decided together, and how many buckets long those get
 DENSE = 1 << 22  # numbers in the tables of long groups
-SIZE, DISTINCT, SHARE = range(3)
 
 
 def closings(
@@ -33,60 +32,12 @@ def closings(
 ) -> Bools:
     """After which buckets of `order` a group ends; `extend[i]`: one that could end after bucket i goes on."""
     rules = rules_of(requirement.models, requirement.context)
-    if kernel is not None and rules is not None and all(_counts(rule) for rule in rules):
+    if kernel is not None and rules is not None and all(decidable(rule, len(order)) for rule in rules):
         closes = np.zeros(len(extend), dtype=np.uint8)
-        columns, radix, table = _columns(requirement, order, rules)
-        kernel.greedy(columns, table, radix, len(order), bucket, extend, closes)
+        records = Records(requirement.rows, order, rules)
+        kernel.greedy(*records.arrays(), len(order), bucket, extend, closes, records.decide)
         return closes.astype(bool)
     return _Walk(requirement, order, bucket, extend).run()
-
-
-def _counts(rule: Rule) -> bool:
-    """Can the kernel keep this rule up to date while rows are added?"""
-    if isinstance(rule, ShareAtMost):
-        return max(rule.share.numerator, rule.share.denominator) < 2**62
-    return isinstance(rule, SizeAtLeast | DistinctAtLeast)
-
-
-def _columns(requirement: Requirement, order: Int32s, rules: tuple[Rule, ...]) -> tuple[Int32s, Ints, Ints]:
-    """The values that each rule counts, as columns of codes (0: does not count), and the rules about them."""
-    maps: dict[tuple[str, tuple[tuple[int, ...], ...] | None], int] = {}
-    columns: list[Int32s] = []
-    radix: list[int] = []
-    table = []
-
-    def column(attribute: str, sets: tuple[tuple[int, ...], ...] | None) -> int:
-        if (attribute, sets) not in maps:
-            maps[attribute, sets] = len(columns)
-            size = len(requirement.rows.summary.sensitive[attribute].values) + 1
-            number = np.arange(size, dtype=np.int32)
-            if sets is not None:
-                number = np.zeros(size, dtype=np.int32)
-                for i, codes in enumerate(sets, start=1):
-                    number[list(codes)] = i
-            columns.append(number[requirement.rows.values(attribute)[order]])
-            radix.append(int(number.max(initial=0)) + 1)
-        return maps[attribute, sets]
-
-    for rule in rules:
-        if isinstance(rule, SizeAtLeast):
-            table.append((SIZE, 0, rule.k, 0))
-        elif isinstance(rule, DistinctAtLeast):
-            table.append((DISTINCT, column(rule.attribute, None), rule.l, 0))
-        elif isinstance(rule, ShareAtMost):
-            for sets in _apart(rule.sets):
-                share = rule.share
-                table.append((SHARE, column(rule.attribute, sets), share.numerator, share.denominator))
-    stacked = np.stack(columns) if columns else np.empty((0, len(order)), dtype=np.int32)
-    return stacked, np.array(radix, dtype=np.int64), np.array(table, dtype=np.int64).reshape(-1, 4)
-
-
-def _apart(sets: tuple[tuple[int, ...], ...] | None) -> list[tuple[tuple[int, ...], ...] | None]:
-    """Sets that overlap become rules of their own; disjoint ones can share a column."""
-    if sets is None:
-        return [None]
-    codes = [code for members in sets for code in members]
-    return [sets] if len(set(codes)) == len(codes) else [(members,) for members in sets]
 
 
 class _Walk:

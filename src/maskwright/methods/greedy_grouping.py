@@ -26,7 +26,7 @@ from maskwright.methods.collect import closings
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.orders import OrderName, arranged
 from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, to_grouping
 
 VOID = (
     "rows were dropped because of their sensitive values: absence is information, and no bound of this method "
@@ -65,7 +65,7 @@ class GreedyGrouping(Method):
         return value
 
     def group(self, task: Task) -> Grouping:
-        rows = arranged(Rows.expand(task, self.name), self.order, self.priority, self.name)
+        rows = arranged(task, self.order, self.priority, self.name)
         requirement = Requirement(task, rows, self.name)
         bucket = self.l or requirement.least
         order = np.arange(rows.n, dtype=np.int32)

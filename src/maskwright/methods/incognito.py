@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
+from maskwright.core.method import Rival, Task
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
@@ -28,6 +28,7 @@ from maskwright.methods.lattice import group_tuples
 from maskwright.methods.minimal import tagged
 from maskwright.methods.nodes import LISTED, MinimalNode, Nodes, NodeSearch
 from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.methods.rivals import by_score, rivals
 
 Subset = tuple[int, ...]
 Bools = NDArray[np.bool_]
@@ -72,6 +73,12 @@ class Incognito(NodeSearch):
         }
         grouping = full_domain(task, nodes.problem, minimal[0].levels, minimal[0].suppressed, report)
         return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+
+    def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        # the best of all minimal nodes is the best of all where nothing is suppressed: scores rise with the levels
+        if published.levels is None or self.suppression or not all(m.merge_safe for m in task.search):
+            return None
+        return rivals(task, published.levels, self.optimal(), by_score)
 
     def _by_subsets(self, nodes: Nodes) -> tuple[bool, str]:
         """Can candidates be made from smaller sets of quasi-identifiers? With the reason in words."""

@@ -13,13 +13,14 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import Labels
 from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyNotMet
-from maskwright.kernels.partition import Covers, Int32s, ranges
+from maskwright.kernels.partition import WORD, Covers, Int32s, spans
 from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 
 LabelStyle = Literal["hierarchy", "ranges"]
@@ -78,18 +79,27 @@ def label_groups(
     axes = axes_of(summary)
     if not axes:
         return ()
-    matrix = np.ascontiguousarray(tuple_ranks(summary, axes).T)
-    low, high = ranges(matrix, np.ascontiguousarray(tuples), start[:-1].copy(), start[1:].copy())
+    used = [usable_levels(axis.hierarchy, levels, style) for axis in axes]
+    wanted = [
+        (a, first)
+        for a, axis in enumerate(axes)
+        if not used[a] and not axis.hierarchy.ordered
+        for first in range(0, len(axis.code), WORD)
+    ]
+    matrix = tuple_ranks(summary, axes)
+    low, high, masks = spans(
+        matrix, np.ascontiguousarray(tuples), start[:-1].copy(), start[1:].copy(), wanted
+    )  # fmt: skip
     result = []
     for a, axis in enumerate(axes):
-        used = usable_levels(axis.hierarchy, levels, style)
-        spans = Spans(low[:, a], high[:, a], matrix[:, a], tuples, start[:-1])
-        if used:
-            result.append(_blocks(axis, used, spans))
+        if used[a]:
+            held = Spans(low[:, a], high[:, a], matrix[:, a], tuples, start[:-1])
+            result.append(_blocks(axis, used[a], held))
         elif axis.hierarchy.ordered:
-            result.append(_ranges(axis.hierarchy, spans))
+            result.append(_ranges(axis.hierarchy, low[:, a], high[:, a]))
         else:
-            result.append(_sets(axis, spans))
+            words = [masks[:, j] for j, (b, _) in enumerate(wanted) if a == b]
+            result.append(_sets(axis, words))
     return tuple(result)
 
 
@@ -103,31 +113,35 @@ class Spans:
     tuples: Int32s
     start: Ints
 
-    @property
-    def n(self) -> int:
-        return len(self.low)
+    def pairs(self, radix: int) -> tuple[Spans, Ints]:
+        """The few pairs of least and largest rank that occur, and the pair of each group."""
+        keys, of_group = _numbered(self.low.astype(np.int64) * radix + self.high, radix * radix)
+        low, high = (keys // radix).astype(np.int32), (keys % radix).astype(np.int32)
+        return Spans(low, high, self.of_tuple, self.tuples, self.start), of_group
 
-    def ranks(self) -> Int32s:
-        return np.ascontiguousarray(self.of_tuple)[self.tuples]
+    def inside(self, blocks: Int32s) -> NDArray[np.bool_]:
+        """Which groups lie in one block, by the rank of every row."""
+        of_row = blocks[np.ascontiguousarray(self.of_tuple)[self.tuples]]
+        return np.asarray(np.minimum.reduceat(of_row, self.start) == np.maximum.reduceat(of_row, self.start))
 
 
-def _blocks(axis: Axis, used: Sequence[int], spans: Spans) -> Labels:
+def _blocks(axis: Axis, used: Sequence[int], held: Spans) -> Labels:
     """The smallest allowed block around each group; of equally small ones that of the finer level."""
-    hierarchy, n, low, high = axis.hierarchy, spans.n, spans.low, spans.high
-    coverage = np.full(n, np.iinfo(np.int64).max, dtype=np.int64)
-    chosen = np.full(n, -1, dtype=np.int64)
+    hierarchy = axis.hierarchy
+    of_rank = [hierarchy.levels[j].blocks[axis.code] for j in used]
+    neighbours = [_contiguous(blocks) for blocks in of_rank]
+    of_pair: Ints | None = None
+    if all(neighbours):  # then the least and the largest rank decide
+        held, of_pair = held.pairs(len(axis.code))
+    low, high = held.low, held.high
+    coverage = np.full(len(low), np.iinfo(np.int64).max, dtype=np.int64)
+    chosen = np.full(len(low), -1, dtype=np.int64)
     radix = max(len(hierarchy.levels[j].labels) for j in used)
-    for i, j in enumerate(used):
-        level = hierarchy.levels[j]
-        blocks = level.blocks[axis.code]
-        if _contiguous(blocks):
-            inside = blocks[low] == blocks[high]
-        else:
-            of_row = blocks[spans.ranks()]
-            inside = np.minimum.reduceat(of_row, spans.start) == np.maximum.reduceat(of_row, spans.start)
-        block = blocks[low]
-        better = inside & (level.leaves[block] < coverage)
-        coverage[better] = level.leaves[block[better]]
+    for i, (j, blocks) in enumerate(zip(used, of_rank, strict=True)):
+        leaves, block = hierarchy.levels[j].leaves, blocks[low]
+        inside = block == blocks[high] if neighbours[i] else held.inside(blocks)
+        better = inside & (leaves[block] < coverage)
+        coverage[better] = leaves[block[better]]
         chosen[better] = i * radix + block[better]
     if (chosen < 0).any():
         names = ", ".join(hierarchy.levels[j].name for j in used)
@@ -137,8 +151,8 @@ def _blocks(axis: Axis, used: Sequence[int], spans: Spans) -> Labels:
         )
     keys, of_group = _numbered(chosen, len(used) * radix)
     texts = [hierarchy.levels[used[k // radix]].labels[k % radix] for k in keys.tolist()]
-    leaves = [int(hierarchy.levels[used[k // radix]].leaves[k % radix]) for k in keys.tolist()]
-    return _labels(hierarchy, texts, leaves, of_group)
+    leaves_ = [int(hierarchy.levels[used[k // radix]].leaves[k % radix]) for k in keys.tolist()]
+    return _labels(hierarchy, texts, leaves_, of_group if of_pair is None else of_group[of_pair])
 
 
 def _contiguous(blocks: Int32s) -> bool:
@@ -146,10 +160,10 @@ def _contiguous(blocks: Int32s) -> bool:
     return int((np.diff(blocks) != 0).sum()) + 1 == len(np.unique(blocks))
 
 
-def _ranges(hierarchy: Hierarchy, spans: Spans) -> Labels:
+def _ranges(hierarchy: Hierarchy, low: Int32s, high: Int32s) -> Labels:
     """first-last; a single value is itself."""
     radix = hierarchy.base + 1
-    keys, of_group = _numbered(spans.low.astype(np.int64) * radix + spans.high, radix * radix)
+    keys, of_group = _numbered(low.astype(np.int64) * radix + high, radix * radix)
     between = ".." if any("-" in value for value in hierarchy.values) else "-"
     texts: list[str | None] = []
     leaves = []
@@ -165,23 +179,19 @@ def _ranges(hierarchy: Hierarchy, spans: Spans) -> Labels:
     return _labels(hierarchy, texts, leaves, of_group)
 
 
-def _sets(axis: Axis, spans: Spans) -> Labels:
-    """{a, b}; a single value is itself, all of them are `*`."""
-    hierarchy, ranks, start = axis.hierarchy, spans.ranks(), spans.start
+def _sets(axis: Axis, words: Sequence[Ints]) -> Labels:
+    """{a, b}; a single value is itself, all of them are `*`. The words say which ranks a group holds, as bits."""
+    hierarchy = axis.hierarchy
     quote = any(set(value) & set("{},") for value in hierarchy.values)
-    words = []
-    for first in range(0, len(axis.code), 62):
-        bit = np.where((ranks >= first) & (ranks < first + 62), np.int64(1) << (ranks - first).clip(0, 61), 0)
-        words.append(np.bitwise_or.reduceat(bit, start))
     if len(words) == 1:
-        single, of_group = _numbered(words[0], 1 << min(62, len(axis.code)))
+        single, of_group = _numbered(words[0], 1 << min(WORD, len(axis.code)))
         keys = single[None, :]
     else:
         keys, of_group = np.unique(np.stack(words), axis=1, return_inverse=True)
     texts: list[str | None] = []
     leaves = []
     for column in keys.T.tolist():
-        inside = [62 * w + b for w, word in enumerate(column) for b in range(62) if word >> b & 1]
+        inside = [WORD * w + b for w, word in enumerate(column) for b in range(WORD) if word >> b & 1]
         if inside[0] == 0:
             texts.append(TOP if len(inside) > 1 else None)
             leaves.append(hierarchy.base if len(inside) > 1 else 0)

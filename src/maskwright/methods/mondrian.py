@@ -27,7 +27,7 @@ from maskwright.methods.even_plan import EvenPlan, Splits, even_plan
 from maskwright.methods.labels import LabelStyle, covers
 from maskwright.methods.orders import arranged
 from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, Rows, SplitTree, to_grouping
 
 VOID = {
     "widest": "no guarantee: a strict cut that was refused because of values exposes rows next to the median",
@@ -78,9 +78,10 @@ class Mondrian(Method):
         return self
 
     def group(self, task: Task) -> Grouping:
-        rows = Rows.expand(task, self.name)
-        if self.ties == "quasi-identifiers":
-            rows = arranged(rows, "lexicographic", None, self.name)
+        if self.ties == "random":
+            rows = Rows.expand(task, self.name)
+        else:
+            rows = arranged(task, "lexicographic", None, self.name)
         requirement = Requirement(task, rows, self.name)
         plan = self.plan(rows.n, requirement)
         parts, depth = self.partition(task, rows, requirement, plan)
@@ -106,7 +107,7 @@ class Mondrian(Method):
     ) -> tuple[Partition, int]:
         """The groups, and how often the table was cut."""
         axes = axes_of(rows.summary)
-        codes = np.ascontiguousarray(tuple_ranks(rows.summary, axes).T)[rows.tuples]
+        codes = tuple_ranks(rows.summary, axes)[rows.tuples]
         order = np.arange(rows.n, dtype=np.int32)
         if plan is not None and plan.dropped:
             order = np.sort(task.rng.permutation(order)[plan.dropped :])
@@ -179,18 +180,19 @@ class Cutter:
         """The groups at the end, and the depth reached. Without a plan: halves as long as they are accepted."""
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
         done: list[tuple[Ints, Ints]] = []
+        splits = SplitTree()
         depth = 0
         while len(lo) and (plan is None or depth < len(plan)):
             task.progress.check()
             parts = 2 if plan is None else plan[depth]
             order, accepted, bounds = self._cut(order, lo, hi, parts)
             done.append((lo[~accepted], hi[~accepted]))
+            splits.split(accepted, parts)
             lo, hi = bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
             depth += bool(len(lo))
         done.append((lo, hi))
-        return Partition.of_segments(
-            order, *(np.concatenate(side) for side in zip(*done, strict=True))
-        ), depth
+        lo, hi = (np.concatenate(side) for side in zip(*done, strict=True))
+        return Partition.of_segments(order, lo, hi, splits), depth
 
     def _cut(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> tuple[Int32s, Bools, Ints]:
         """Try to cut every group: the new order, which cuts were accepted, and the bounds of their parts."""

@@ -92,7 +92,12 @@ class Nodes:
     """All nodes of a task's lattice. Nodes are told apart by their numbers (see `Lattice`)."""
 
     def __init__(
-        self, task: Task, method: OptimalLattice, conditions: bool = True, objective: str = ""
+        self,
+        task: Task,
+        method: OptimalLattice,
+        conditions: bool = True,
+        objective: str = "",
+        least: int | None = None,
     ) -> None:
         self.task = task
         self.lattice = Lattice.of(task.summary.attributes, task.levels)
@@ -103,6 +108,8 @@ class Nodes:
             )
         self.objective = build(objective or method.objective, self.lattice, task.summary, task.weights)
         self.problem = method.problem(task, self.lattice, self.objective)
+        if least is not None:  # classes that are small by models that are not part of this task
+            self.problem = replace(self.problem, least=least)
         self.bounds = Bounds(self.objective, self.lattice, self.problem.least, task.summary)
         self.upward, self.why = upward_closed(task, self.problem)
         self.most_groups = most_groups(task) if conditions else None

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, RowShare, Task
+from maskwright.core.method import Method, Rival, RowShare, Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
@@ -79,6 +79,11 @@ class OptimalLattice(Method):
         report["cpu_s"] = time.process_time() - cpu
         grouping = full_domain(task, problem, node, found.suppressed, report)
         return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+
+    def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        from maskwright.methods.rivals import by_score, rivals
+
+        return None if published.levels is None else rivals(task, published.levels, self, by_score)
 
     def problem(
         self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None

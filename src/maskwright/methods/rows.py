@@ -7,26 +7,29 @@ random: whoever breaks ties by row number breaks them at random, and never by a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from maskwright.core.ancestors import Ancestors, tree_of
 from maskwright.core.classes import Classes, Ints
 from maskwright.core.grouping import Allocation, Grouping
 from maskwright.core.method import Task
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s, count, sorted_by
+from maskwright.kernels.orders import allocated, sorted_by
+from maskwright.kernels.partition import Int32s, count
 from maskwright.methods.labels import LabelStyle, label_groups
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i, `tuples[i]` its tuple."""
 
     summary: Summary
     cells: Int32s
+    tuples: Int32s
     _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
 
     @property
@@ -35,13 +38,7 @@ class Rows:
 
     @property
     def joint(self) -> Joint:
-        assert self.summary.joint is not None  # noqa: S101 - `expand` refuses summaries without
-        return self.summary.joint
-
-    @cached_property
-    def tuples(self) -> Int32s:
-        """The tuple of each row."""
-        return self.joint.tuples.astype(np.int32)[self.cells]
+        return joint_of(self.summary)
 
     def values(self, attribute: str) -> Int32s:
         """The code of a sensitive attribute in each row."""
@@ -51,21 +48,36 @@ class Rows:
         return self._values[attribute]
 
     @staticmethod
+    def of_cells(summary: Summary, cells: Int32s) -> Rows:
+        return Rows(summary, cells, joint_of(summary).tuples.astype(np.int32)[cells])
+
+    @staticmethod
     def expand(task: Task, method: str) -> Rows:
         """All rows, in random order."""
-        summary = task.summary
-        if summary.joint is None:
-            raise PolicyError(
-                f"method {method} does not support several rows per person; remove `unit` from the policy "
-                "or use optimal-lattice"
-            )
-        if summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
-        if summary.n_rows >= 2**31:
-            raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
-        cells = np.repeat(np.arange(len(summary.joint.rows), dtype=np.int32), summary.joint.rows)
+        refuse_unfit(task.summary, method)
+        joint = joint_of(task.summary)
+        cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
         task.rng.shuffle(cells)
-        return Rows(summary, cells)
+        return Rows.of_cells(task.summary, cells)
+
+
+def joint_of(summary: Summary) -> Joint:
+    """The cells of a summary that `refuse_unfit` let pass."""
+    assert summary.joint is not None  # noqa: S101
+    return summary.joint
+
+
+def refuse_unfit(summary: Summary, method: str) -> None:
+    """Raise where the rows of a table cannot be told apart one by one."""
+    if summary.joint is None:
+        raise PolicyError(
+            f"method {method} does not support several rows per person; remove `unit` from the policy "
+            "or use optimal-lattice"
+        )
+    if summary.n_rows == 0:
+        raise PolicyNotMet("the table has no rows; there is nothing to publish")
+    if summary.n_rows >= 2**31:
+        raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +86,7 @@ class Partition:
 
     order: Int32s
     start: Ints
+    ancestors: Ancestors | None = None
 
     @property
     def n_groups(self) -> int:
@@ -83,23 +96,18 @@ class Partition:
     def sizes(self) -> Ints:
         return np.diff(self.start)
 
-    def group_of(self, n: int) -> Int32s:
-        """The group of each of n rows; −1: dropped."""
-        result = np.full(n, -1, dtype=np.int32)
-        result[self.order] = np.repeat(np.arange(self.n_groups, dtype=np.int32), self.sizes)
-        return result
-
     @staticmethod
-    def of_segments(order: Int32s, lo: Ints, hi: Ints) -> Partition:
-        """Only these segments of `order`, in their order in it."""
+    def of_segments(order: Int32s, lo: Ints, hi: Ints, splits: SplitTree | None = None) -> Partition:
+        """Only these segments of `order`, in their order in it; `splits`: how they came about."""
         index = np.argsort(lo, kind="stable")
+        ancestors = None if splits is None else tree_of(splits.finished[index], splits.parent)
         lo, hi = lo[index], hi[index]
         sizes = hi - lo
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if len(lo) and int(sizes.sum()) == int(hi[-1] - lo[0]):  # nothing lies between them
-            return Partition(order[int(lo[0]) : int(hi[-1])], start)
+            return Partition(order[int(lo[0]) : int(hi[-1])], start, ancestors)
         places = np.arange(int(start[-1])) + np.repeat(lo - start[:-1], sizes)
-        return Partition(order[places], start)
+        return Partition(order[places], start, ancestors)
 
     @staticmethod
     def of_groups(group_of: Int32s) -> Partition:
@@ -109,6 +117,32 @@ class Partition:
         dropped = int((group_of < 0).sum())
         sizes = np.bincount(group_of[group_of >= 0], minlength=n)
         return Partition(order[dropped:], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+class SplitTree:
+    """Remembers what groups were split from, while all groups of one depth are split at once."""
+
+    def __init__(self) -> None:
+        self.open = np.zeros(1, dtype=np.int64)  # the numbers of the groups that may be split
+        self._parents = [np.full(1, -1, dtype=np.int64)]
+        self._finished: list[Ints] = []
+        self._used = 1
+
+    def split(self, accepted: NDArray[np.bool_], parts: int) -> None:
+        """The accepted ones of the open groups were split into `parts` parts; the others are finished."""
+        self._finished.append(self.open[~accepted])
+        self._parents.append(np.repeat(self.open[accepted], parts))
+        self.open = self._used + np.arange(len(self._parents[-1]))
+        self._used += len(self.open)
+
+    @property
+    def finished(self) -> Ints:
+        """The numbers of the groups that were not split, in the order in which they were finished."""
+        return np.concatenate([*self._finished, self.open])
+
+    @property
+    def parent(self) -> Ints:
+        return np.concatenate(self._parents)
 
 
 def to_grouping(
@@ -122,7 +156,7 @@ def to_grouping(
     codes = np.array([t.of_group for t in texts], dtype=np.int32).reshape(len(names), n)
     search = {"groups": n, "dropped_rows": rows.n - len(parts.order), **search}
     classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
-    return Grouping(rows.summary, allocation, texts, classes, search=search)
+    return Grouping(rows.summary, allocation, texts, classes, search=search, ancestors=parts.ancestors)
 
 
 def classes_of(rows: Rows, parts: Partition) -> Classes:
@@ -150,17 +184,11 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
     else:
         groups = np.repeat(allocation.groups.astype(np.int32), allocation.rows)
         cells = np.repeat(allocation.cells.astype(np.int32), allocation.rows)
-    return Rows(grouping.summary, cells), Partition.of_groups(groups)
+    return Rows.of_cells(grouping.summary, cells), Partition.of_groups(groups)
 
 
 def allocate(rows: Rows, parts: Partition) -> Allocation:
     """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
-    radix = parts.n_groups + 1
-    key = rows.cells.astype(np.int64) * radix + (parts.group_of(rows.n) + 1)
-    key.sort()
-    first = (
-        np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.empty(0, np.int64)
-    )
-    counts = np.diff(np.append(first, len(key)))
-    cells, groups = key[first] // radix, key[first] % radix - 1
-    return Allocation(rows.joint.tuples[cells].astype(np.int64), groups, counts.astype(np.int64), cells)
+    cells, groups, counts = allocated(rows.cells, parts.order, parts.start, rows.joint.rows)
+    tuples = rows.joint.tuples[cells].astype(np.int64)
+    return Allocation(tuples, groups.astype(np.int64), counts, cells.astype(np.int64))

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
+from maskwright.core.method import Rival, Task
 from maskwright.core.verdict import plain
 from maskwright.errors import PolicyNotMet
 from maskwright.methods.anatomize import anatomize
 from maskwright.methods.full_domain import full_domain
 from maskwright.methods.nodes import Nodes, NodeSearch
+from maskwright.methods.rivals import by_height, rivals
 
 
 class Samarati(NodeSearch):
@@ -58,6 +59,11 @@ class Samarati(NodeSearch):
             self._report(nodes, found, best),
         )
         return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+
+    def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        if published.levels is None:
+            return None
+        return rivals(task, published.levels, self.optimal(), by_height)
 
     def _report(self, nodes: Nodes, found: list[int], best: int) -> dict[str, Any]:
         chosen = nodes.describe(best)

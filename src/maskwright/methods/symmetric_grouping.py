@@ -20,7 +20,7 @@ from maskwright.methods.anatomize import Anatomize, anatomized
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.orders import OrderName, arranged
 from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods.rows import Partition, SplitTree, to_grouping
 
 
 class SymmetricGrouping(Method):
@@ -45,7 +45,7 @@ class SymmetricGrouping(Method):
     anatomize: Anatomize = None
 
     def group(self, task: Task) -> Grouping:
-        rows = arranged(Rows.expand(task, self.name), self.order, self.priority, self.name)
+        rows = arranged(task, self.order, self.priority, self.name)
         requirement = Requirement(task, rows, self.name)
         parts = self.partition(requirement, np.arange(rows.n, dtype=np.int32))
         search: dict[str, Any] = {
@@ -66,6 +66,7 @@ class SymmetricGrouping(Method):
         least = self.guard(requirement)
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
         done: list[tuple[Ints, Ints]] = []
+        splits = SplitTree()
         while len(lo):
             requirement.progress.check()
             large = (hi - lo) // self.ways >= least
@@ -73,6 +74,8 @@ class SymmetricGrouping(Method):
             good = requirement.passing(order, bounds[:, :-1].ravel(), bounds[:, 1:].ravel())
             large[large] = good.reshape(len(bounds), self.ways).all(axis=1)
             done.append((lo[~large], hi[~large]))
+            splits.split(large, self.ways)
             accepted = even_bounds(lo[large], hi[large], self.ways)
             lo, hi = accepted[:, :-1].ravel(), accepted[:, 1:].ravel()
-        return Partition.of_segments(order, *(np.concatenate(side) for side in zip(*done, strict=True)))
+        lo, hi = (np.concatenate(side) for side in zip(*done, strict=True))
+        return Partition.of_segments(order, lo, hi, splits)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import Classes, Ints, ValueCounts
 from maskwright.core.distances import Kind, distances
 from maskwright.core.exact import text_of
-from maskwright.core.model import Context
+from maskwright.core.model import Context, Need
 from maskwright.core.segments import Ratios, rounded_up
 from maskwright.core.sensitive import Count, NotNegative, SensitiveModel, tree_of
 from maskwright.core.verdict import Verdict
@@ -20,7 +22,7 @@ from maskwright.errors import PolicyError
 class NtCloseness(SensitiveModel):
     """Every class is distributed like some larger group around it of at least n people, up to a distance t.
 
-    The groups around a class are those it was split from, where the method keeps them, else the whole table.
+    The groups around a class are those it was split from, where the method keeps them, and the whole table.
 
     Attributes:
         n: the least number of people in the larger group.
@@ -57,13 +59,7 @@ class NtCloseness(SensitiveModel):
         best = Ratios(np.ones(classes.n, dtype=object), np.ones(classes.n, dtype=object))
         enough = np.zeros(classes.n, dtype=bool)
         counts, tree = self.counts(classes), tree_of(self, self.distance, classes, context)
-        for members, concerned in self._supersets(classes, context):
-            if members is None:
-                reference = self.reference(classes, context)
-                people = max(context.n_people, int(reference.sum()))
-            else:
-                reference = _union(counts, members)
-                people = int(classes.sizes[list(members)].sum())
+        for reference, people, concerned in self._references(classes, counts, context):
             if people < self.n:
                 continue
             found = distances(_part(counts, concerned), reference, self.distance, tree)
@@ -72,6 +68,22 @@ class NtCloseness(SensitiveModel):
                     best.numerators[c], best.denominators[c] = value.numerator, value.denominator
             enough[concerned] = True
         return best, enough
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"ancestors"})
+
+    def _references(
+        self, classes: Classes, counts: ValueCounts, context: Context
+    ) -> Iterator[tuple[Ints, int, Ints]]:
+        """Each superset, as counts by code and people, with the classes that may be compared with it."""
+        for members, concerned in self._supersets(classes, context):
+            if members is None:
+                reference = self.reference(classes, context)
+                yield reference, max(context.n_people, int(reference.sum())), concerned
+            else:
+                yield _union(counts, members), int(classes.sizes[list(members)].sum()), concerned
+        if context.supersets is None and classes.ancestors is not None:
+            yield from _ancestors(classes, classes.ancestors, counts, self.n)
 
     def _supersets(self, classes: Classes, context: Context) -> list[tuple[tuple[int, ...] | None, Ints]]:
         """Each superset (None: the whole table) with the classes that may be compared with it."""
@@ -86,6 +98,28 @@ class NtCloseness(SensitiveModel):
             for members in family:
                 concerned.setdefault(tuple(sorted({int(i) for i in members})), []).append(c)
         return [(members, np.array(cs, dtype=np.int64)) for members, cs in concerned.items()]
+
+
+def _ancestors(
+    classes: Classes, tree: Ancestors, counts: ValueCounts, least: int
+) -> Iterator[tuple[Ints, int, Ints]]:
+    """The groups of at least so many people that classes were split from, each with the classes inside it."""
+    people = tree.sums(classes.sizes)
+    large = np.flatnonzero(people >= least)
+    number = np.full(len(people) + 1, -1, dtype=np.int64)  # the last entry: above the root
+    number[large] = np.arange(len(large))
+    table = np.zeros((len(large), len(counts.values) + 1), dtype=np.int64)
+    for node in tree.steps_up():
+        at = number[node][counts.owner]
+        np.add.at(table, (at[at >= 0], counts.codes[at >= 0]), counts.counts[at >= 0])
+    for node in tree.steps_up():
+        at = number[node]
+        inside = np.flatnonzero(at >= 0)
+        inside = inside[np.argsort(at[inside], kind="stable")]
+        cuts = np.flatnonzero(np.diff(at[inside])) + 1
+        for concerned in np.split(inside, cuts) if len(inside) else []:
+            i = int(at[concerned[0]])
+            yield table[i], int(people[large[i]]), concerned
 
 
 def _part(counts: ValueCounts, classes: Ints) -> ValueCounts:

@@ -62,6 +62,7 @@ def shuffled(
         group_column=group_column,
         drop_missing=tuple(drop_missing),
         key=key,
+        numbers=number,
     )
     for block in plan.blocks:
         total = np.zeros_like(plan.sizes)

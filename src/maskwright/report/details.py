@@ -36,7 +36,8 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
 
 
 def _vulnerable(m: Mapping[str, Any]) -> str:
-    above = f" (above {show(m['threshold'])})" if isinstance(m.get("threshold"), Fraction) else ""
+    bound = m.get("threshold")
+    above = f" (above {show(bound)})" if isinstance(bound, Fraction) else f" ({bound})" if bound else ""
     return f"{m['vulnerable_people']:,} people are vulnerable{above}: {float(m['vulnerable_share']):.1%}"
 
 

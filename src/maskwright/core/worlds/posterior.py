@@ -68,7 +68,7 @@ def posterior(
     """
     groups = [sorted(group) for group in published]
     target = publication(groups)
-    _check(values, groups, target)
+    check_groups(len(values), groups)
     worlds = math.prod(arrangements(list(Counter(values[i] for i in g).values())) for g in groups)
     refuse_beyond(worlds, limit)
     consistent, total = 0, Fraction(0)
@@ -92,10 +92,11 @@ def posterior(
     return Posterior(worlds, consistent, beliefs)
 
 
-def _check(values: Sequence[Any], groups: list[list[int]], target: Publication) -> None:
+def check_groups(n: int, groups: Sequence[Sequence[int]]) -> None:
+    """Refuse groups that are empty, overlap, or name rows that a table of n rows does not have."""
     rows = [i for group in groups for i in group]
-    if len(set(rows)) < len(rows) or len(target) < len(groups) or not all(groups):
+    if len(set(rows)) < len(rows) or not all(groups):
         raise UsageError("published groups must not be empty, and no row may be in two of them")
     for i in rows:
-        if not 0 <= i < len(values):
-            raise UsageError(f"row {i} is published, but the table has {len(values)} rows")
+        if not 0 <= i < n:
+            raise UsageError(f"row {i} is published, but the table has {n} rows")

@@ -1,0 +1,255 @@
+"""Combined: the most that anybody can believe who knows the method *and* k facts about other people.
+
+What the method gives away leaves some of the possible worlds out; the facts are then the k that reveal most in those
+that are left. Where worlds are few that is computed exactly (`core.worlds.facts`); otherwise bounded, by how many of
+all worlds are left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from maskwright.attacks.background_knowledge import one_value_each, worst_case
+from maskwright.attacks.findings import limit
+from maskwright.attacks.minimality import searched_a_lattice
+from maskwright.attacks.refusals import part_in_words, raw_classes
+from maskwright.attacks.replay import (
+    Replayed,
+    can_draw,
+    can_replay,
+    known_only_in_part,
+    replay,
+    same_without_values,
+)
+from maskwright.attacks.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
+from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.disclosure import Atom, Witness
+from maskwright.core.exact import show
+from maskwright.core.guarantees import worlds_alike
+from maskwright.core.worlds.believed import RISK, believed
+from maskwright.core.worlds.explore import Bools, Budget
+from maskwright.core.worlds.facts import SETS, Block, bound_when_left, worst_facts
+from maskwright.kernels.max_disclosure import max_disclosure, measure
+
+CELLS = 4_000_000  # people times worlds that are kept in memory
+
+
+class Combined(Attack):
+    """The largest belief of somebody who knows the method and k facts, with the worst facts in words.
+
+    Attributes:
+        draws: on how many possible worlds the method is run again at most, and
+        seconds: how long that may take.
+    """
+
+    name: ClassVar[str] = "combined"
+    about: ClassVar[About] = "values"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "facts"})
+
+    draws: int = Field(default=10_000, ge=10, le=10_000_000)
+    seconds: float = Field(default=3.0, gt=0)
+
+    def applies(self, target: Target) -> bool:
+        grouping = target.grouping
+        if target.method is None or grouping.changes is not None or grouping.summary.shared is not None:
+            return False
+        classes = grouping.published_classes
+        return bool(classes.sensitive) and all(one_value_each(classes, name) for name in classes.sensitive)
+
+    def suits(self, adversary: Adversary) -> bool:
+        return adversary.knows_method and adversary.facts > 0
+
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        secrets, k = secrets_of(target), max(1, adversary.facts)
+        measures: dict[str, Any] = {"facts": k, **beside(target, secrets)}
+        if _nothing_decided(target) or (
+            can_replay(target) and searched_a_lattice(target) and same_without_values(target)
+        ):
+            found = {s.attribute: _facts_alone(target, s, k) for s in secrets}
+            kind, knowing = "exact", "values decided nothing, so that the method adds nothing to the facts"
+        elif can_replay(target) and can_draw(target):
+            kept = _Kept()
+            replayed = replay(target, Budget(self.draws, self.seconds), kept)
+            found = {s.attribute: _on_top(target, s, replayed, kept, k) for s in secrets}
+            exact = all(f.kind == "exact" for f in found.values())
+            kind, knowing = "exact" if exact else "bounded", "the method and its parameters, and the facts"
+            assumption = known_only_in_part(target)
+            if assumption:
+                kind, measures["assumption"] = "estimated", assumption
+            measures["looked at"] = replayed.tally.report()
+        else:
+            found = {
+                s.attribute: _Found(_anything(target, s, k, WHY_UNKNOWN), "bounded", int(s.sizes.sum()))
+                for s in secrets
+            }
+            kind, knowing = "bounded", "the facts; what the method adds is not known"
+        worst = max((f.belief for f in found.values()), key=lambda b: (b.after, -b.before))
+        vulnerable, published = (
+            max(f.vulnerable for f in found.values()),
+            int(target.grouping.classes.sizes.sum()),
+        )
+        measures |= {
+            "knowing": knowing,
+            "attributes": {name: f.as_measure() for name, f in found.items()},
+            "vulnerable_people": vulnerable,
+            "vulnerable_share": Fraction(vulnerable, published) if published else Fraction(0),
+        }
+        return Beliefs(self.name, adversary.name, kind, worst, measures)  # type: ignore[arg-type]
+
+
+def _nothing_decided(target: Target) -> bool:
+    """Would the method publish the same in every world?"""
+    method = target.method
+    return method is not None and worlds_alike(
+        method.name, method.options(), target.models, target.grouping.search
+    )
+
+
+WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not known"
+
+
+@dataclass(frozen=True)
+class _Found:
+    belief: Belief
+    kind: str
+    vulnerable: int
+    negations: Fraction | None = None
+
+    def as_measure(self) -> dict[str, Any]:
+        more = {} if self.negations is None else {"negations": self.negations}
+        return {"worst": self.belief, "kind": self.kind, "vulnerable_people": self.vulnerable, **more}
+
+
+class _Kept:
+    """Collects the worlds that are kept, as long as they fit."""
+
+    def __init__(self) -> None:
+        self.worlds: list[Ints] = []
+        self.good: list[Bools] = []
+
+    def __call__(self, world: Ints, good: Bools) -> None:
+        if good.any() and (len(self.worlds) + 1) * len(world) <= CELLS:
+            self.worlds.append(world.copy())
+            self.good.append(good.copy())
+
+
+def _facts_alone(target: Target, secrets: Secrets, k: int) -> _Found:
+    """The method told nothing: maximum disclosure."""
+    counts = target.grouping.published_classes.sensitive[secrets.attribute]
+    disclosure = max_disclosure(counts, k)
+    _, _, reached = measure(counts, k, limit(target, secrets))
+    belief = worst_case(target.grouping, secrets.attribute, disclosure, k)
+    return _Found(belief, "exact", int(secrets.sizes[reached].sum()), disclosure.negations[k])
+
+
+def _on_top(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found:
+    """The worst facts in the worlds that are left: exactly where they were listed, otherwise bounded."""
+    tally = replayed.tally
+    if tally.listed.all() and len(kept.worlds) * len(tally.unit) < CELLS:
+        found = _exactly(target, secrets, replayed, kept, k)
+        if found is not None:
+            return found
+    return _bounded(target, secrets, replayed, k)
+
+
+def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found | None:
+    _tally, deals = replayed.tally, replayed.tally.deals
+    codes = replayed.places.codes[secrets.attribute]
+    worlds, good = codes[np.array(kept.worlds)], np.array(kept.good)
+    block_of_place = deals.block[deals.group]
+    blocks, parts = [], []
+    for b in range(deals.n_blocks):
+        places = np.flatnonzero(block_of_place == b)
+        parts.append((worlds[good[:, b]][:, places], places))
+    if sum(Block.sets(w, k) for w, _ in parts) > SETS:
+        return None
+    blocks = [Block(w, places, 0, k) for w, places in parts]
+    best = worst_facts(blocks, k)
+    counts = target.grouping.published_classes.sensitive[secrets.attribute]
+    if best is None:
+        return _Found(NOTHING, "exact", 0)
+    bound = limit(target, secrets)
+    vulnerable = sum(
+        1 / (1 + ratio) > bound for block in blocks for ratio in block.of_place.values()
+    )  # places are people
+    before = max_disclosure(counts, 0).implications[0]
+    witness, names = _in_words(replayed, counts, best.atoms, best.belief, target)
+    first = best.atoms[0][0]
+    whom = f"{names[int(replayed.places.group[first]), first]}, and somebody who knows the method and {_facts(k)}"
+    belief = Belief(before, best.belief, whom, f"{secrets.attribute}: {witness.in_words(names)}")
+    negations = max((block.negated[k] for block in blocks), default=Fraction(0))
+    return _Found(belief, "exact", vulnerable, negations)
+
+
+def _in_words(
+    replayed: Replayed,
+    counts: ValueCounts,
+    atoms: tuple[tuple[int, int], ...],
+    belief: Fraction,
+    target: Target,
+) -> tuple[Witness, dict[tuple[int, int], str]]:
+    """The facts, about people who are named by their quasi-identifiers."""
+    raw, places = raw_classes(target.grouping, starred=True), replayed.places
+    named, names = [], {}
+    for place, code in atoms:
+        group = int(places.group[place])
+        named.append(Atom(group, place, counts.values[code - 1] if code else None))
+        part = int(raw.class_of[places.tuples[place]])
+        alike = np.flatnonzero(places.tuples == places.tuples[place]).tolist()
+        who = part_in_words(target, raw, part)
+        if len(alike) > 1:
+            who = f"no. {alike.index(place) + 1} of {who.removeprefix('each of ')}"
+        names[group, place] = who
+    return Witness(named[0], tuple(named[1:]), belief), names
+
+
+def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _Found:
+    """At most what facts can do when no more than the share of worlds that are not kept is left out."""
+    tally = replayed.tally
+    least = np.sort(believed(tally, np.zeros((tally.deals.n_items, 0), dtype=bool)).least)[: k + 1]
+    chance = Fraction(float(np.prod(least)))  # atoms are about at most k + 1 blocks
+    counts = _missing_as_a_value(target.grouping.published_classes.sensitive[secrets.attribute])
+    ratio = max_disclosure(counts, k).ratios[k]
+    if ratio is None:
+        return _Found(NOTHING, "exact", 0)
+    upper = bound_when_left(ratio, chance, k)
+    sure = "" if tally.listed.all() else f" ({1 - RISK:.0%} confidence)"
+    why = (
+        f"with {_facts(k)} alone the belief is {show(1 / (1 + ratio))}; the method leaves at least "
+        f"{float(chance):.1%} of all worlds{sure}, which cannot raise it beyond this"
+    )
+    belief = _anything(target, secrets, k, why, upper)
+    return _Found(belief, "bounded", int(secrets.sizes.sum()) if upper > limit(target, secrets) else 0)
+
+
+def _missing_as_a_value(counts: ValueCounts) -> ValueCounts:
+    """For a bound: as if "missing" could be learned like any value; what can be learned is then no less."""
+    if not (counts.codes == 0).any():
+        return counts
+    return ValueCounts(
+        ("missing", *counts.values), counts.start, counts.codes + 1, counts.counts, counts.ordered
+    )
+
+
+def _anything(target: Target, secrets: Secrets, k: int, why: str, upper: Fraction = Fraction(1)) -> Belief:
+    """A bound for everybody; where it is 1 nothing was narrowed down."""
+    counts = target.grouping.published_classes.sensitive[secrets.attribute]
+    disclosure = max_disclosure(counts, k)
+    witness = disclosure.witness(k)
+    whom = "anybody"
+    if witness is not None and upper < 1:
+        whom = f"anybody, most likely {people_in_words(target.grouping, witness.target.bucket)}"
+    if upper == 1:
+        why += ": what the two tell together could not be narrowed down"
+    return Belief(disclosure.implications[0], upper, whom, f"{secrets.attribute}: {why}")
+
+
+def _facts(k: int) -> str:
+    return f"{k} fact{'' if k == 1 else 's'}"

@@ -1,0 +1,190 @@
+/* Cuts of groups: sorted positions by a histogram or a radix sort, then the rows part after part. */
+
+typedef struct {
+    int32_t *table;   /* histogram */
+    Py_ssize_t room;
+    uint64_t *keys, *other; /* value << 32 | index */
+    int32_t *place;   /* sorted position of each member, ties in the order of the members */
+    int32_t *value;
+} Work;
+
+static int work_new(Work *w, Py_ssize_t largest)
+{
+    w->room = 4 * largest + 1024;
+    w->table = malloc(sizeof(int32_t) * (size_t)w->room);
+    w->keys = malloc(sizeof(uint64_t) * (size_t)(largest + 1));
+    w->other = malloc(sizeof(uint64_t) * (size_t)(largest + 1));
+    w->place = malloc(sizeof(int32_t) * (size_t)(largest + 1));
+    w->value = malloc(sizeof(int32_t) * (size_t)(largest + 1));
+    return w->table && w->keys && w->other && w->place && w->value ? 0 : -1;
+}
+
+static void work_free(Work *w)
+{
+    free(w->table);
+    free(w->keys);
+    free(w->other);
+    free(w->place);
+    free(w->value);
+}
+
+static void sort_keys(uint64_t *keys, uint64_t *other, Py_ssize_t n, uint64_t range)
+{
+    if (n <= 48) {
+        for (Py_ssize_t i = 1; i < n; i++) {
+            uint64_t key = keys[i];
+            Py_ssize_t j = i;
+            for (; j > 0 && keys[j - 1] > key; j--)
+                keys[j] = keys[j - 1];
+            keys[j] = key;
+        }
+        return;
+    }
+    uint64_t *from = keys, *to = other;
+    for (int shift = 32; (range >> (shift - 32)) > 0; shift += 8) { /* stable: ties stay in their order */
+        Py_ssize_t count[257] = {0};
+        for (Py_ssize_t i = 0; i < n; i++)
+            count[((from[i] >> shift) & 255) + 1]++;
+        for (int b = 0; b < 256; b++)
+            count[b + 1] += count[b];
+        for (Py_ssize_t i = 0; i < n; i++)
+            to[count[(from[i] >> shift) & 255]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != keys)
+        memcpy(keys, from, sizeof(uint64_t) * (size_t)n);
+}
+
+/* The sorted position of w->value[0..n), all within least..most; and the value at position `at`. */
+static int32_t positions(Work *w, Py_ssize_t n, int32_t least, int32_t most, Py_ssize_t at)
+{
+    Py_ssize_t range = (Py_ssize_t)most - least + 1;
+    int32_t found = least;
+    if (range <= 4 * n + 16 && range < w->room) {
+        memset(w->table, 0, sizeof(int32_t) * (size_t)range);
+        for (Py_ssize_t i = 0; i < n; i++)
+            w->table[w->value[i] - least]++;
+        int32_t before = 0;
+        for (Py_ssize_t v = 0; v < range; v++) {
+            int32_t here = w->table[v];
+            if (before <= at && at < before + here)
+                found = least + (int32_t)v;
+            w->table[v] = before;
+            before += here;
+        }
+        for (Py_ssize_t i = 0; i < n; i++)
+            w->place[i] = w->table[w->value[i] - least]++;
+        return found;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        w->keys[i] = (uint64_t)(uint32_t)(w->value[i] - least) << 32 | (uint64_t)i;
+    sort_keys(w->keys, w->other, n, (uint64_t)range);
+    for (Py_ssize_t i = 0; i < n; i++)
+        w->place[w->keys[i] & 0xffffffffu] = (int32_t)i;
+    return n ? least + (int32_t)(w->keys[at] >> 32) : least;
+}
+
+static Py_ssize_t largest_segment(const int64_t *lo, const int64_t *hi, Py_ssize_t groups)
+{
+    Py_ssize_t most = 0;
+    for (Py_ssize_t g = 0; g < groups; g++)
+        most = hi[g] - lo[g] > most ? hi[g] - lo[g] : most;
+    return most;
+}
+
+/* The part of a sorted position: how many of the q − 1 inner bounds it has reached. A division per row is slower. */
+static inline Py_ssize_t part_of(int32_t place, const int32_t *inner, Py_ssize_t q)
+{
+    Py_ssize_t part = 0;
+    for (Py_ssize_t j = 0; j < q - 1; j++)
+        part += place >= inner[j];
+    return part;
+}
+
+/* Parts whose sizes differ by at most one, the larger ones first: bound j is ⌈j·n/q⌉. */
+static void inner_bounds(Py_ssize_t n, Py_ssize_t q, int32_t *inner)
+{
+    for (Py_ssize_t j = 1; j < q; j++)
+        inner[j - 1] = (int32_t)((j * n + q - 1) / q);
+}
+
+enum { EVEN, STRICT_LT, STRICT_LE };
+
+/* fresh[lo..hi) = the rows of a group, part after part; bounds = where the parts begin, and the end. */
+static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t lo, int64_t hi,
+                      Py_ssize_t dim, int mode, Py_ssize_t q, int32_t *fresh, int64_t *bounds, int64_t *cursor,
+                      int32_t *inner)
+{
+    Py_ssize_t n = hi - lo;
+    int32_t least = INT32_MAX, most = INT32_MIN;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            ASK_FOR(codes, (Py_ssize_t)order[lo + i + AHEAD] * d + dim);
+        int32_t v = codes[(Py_ssize_t)order[lo + i] * d + dim];
+        w->value[i] = v;
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+    }
+    Py_ssize_t at = mode == STRICT_LE ? (n - 1) / 2 : n / 2;
+    int32_t middle = n ? positions(w, n, least, most, at) : 0;
+    if (mode != EVEN) {
+        int64_t left = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            w->place[i] = mode == STRICT_LT ? w->value[i] >= middle : w->value[i] > middle;
+            left += !w->place[i];
+        }
+        bounds[0] = lo;
+        bounds[1] = lo + left;
+        bounds[2] = hi;
+        cursor[0] = lo;
+        cursor[1] = lo + left;
+        for (Py_ssize_t i = 0; i < n; i++)
+            fresh[cursor[w->place[i]]++] = order[lo + i];
+        return;
+    }
+    inner_bounds(n, q, inner);
+    bounds[0] = cursor[0] = lo;
+    bounds[q] = hi;
+    for (Py_ssize_t j = 1; j < q; j++)
+        bounds[j] = cursor[j] = lo + inner[j - 1];
+    for (Py_ssize_t i = 0; i < n; i++)
+        fresh[cursor[part_of(w->place[i], inner, q)]++] = order[lo + i];
+}
+
+static PyObject *cut(PyObject *self, PyObject *args)
+{
+    Buffers s = {.n = 7};
+    Py_ssize_t d, q;
+    int mode;
+    if (!PyArg_ParseTuple(args, "y*ny*y*y*y*inw*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &mode, &q,
+                          &s.b[5], &s.b[6]))
+        return NULL;
+    const int32_t *codes = s.b[0].buf, *order = s.b[1].buf, *dims = s.b[4].buf;
+    const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf;
+    int32_t *fresh = s.b[5].buf;
+    int64_t *bounds = s.b[6].buf;
+    Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4;
+    int bad = d < 1 || q < 2 || q > 1000000 || (mode != EVEN && q != 2) || s.b[3].len / 8 != groups ||
+              s.b[4].len / 4 != groups || s.b[5].len / 4 != n || s.b[6].len / 8 != groups * (q + 1) ||
+              !segments_fit(lo, hi, groups, n) || !order_fits(order, n, s.b[0].len / 4 / d);
+    for (Py_ssize_t g = 0; g < groups && !bad; g++)
+        bad = dims[g] < 0 || dims[g] >= d;
+    if (bad)
+        return finish(&s, -2, NULL);
+    Work w;
+    int64_t *cursor = malloc(sizeof(int64_t) * (size_t)(q + 1));
+    int32_t *inner = malloc(sizeof(int32_t) * (size_t)q);
+    int failed = work_new(&w, largest_segment(lo, hi, groups)) < 0 || !cursor || !inner;
+    if (!failed) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t g = 0; g < groups; g++)
+            cut_group(&w, codes, d, order, lo[g], hi[g], dims[g], mode, q, fresh, bounds + g * (q + 1), cursor, inner);
+        Py_END_ALLOW_THREADS
+    }
+    work_free(&w);
+    free(cursor);
+    free(inner);
+    return finish(&s, failed ? -1 : 0, failed ? NULL : none());
+}

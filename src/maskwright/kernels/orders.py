@@ -1,0 +1,147 @@
+"""Orders of tuples and rows: counting sorts, digits of a Hilbert curve, and rows listed tuple by tuple.
+
+Each function calls the compiled kernel where it is installed and its numpy twin where it is not; the results are
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.core.classes import Ints
+from maskwright.kernels.partition import Int32s, compiled
+
+DIGIT = 14  # bits of a sorting digit: counting sorts are fastest while their counters stay in the cache
+
+
+def sorted_by(keys: Int32s, n_keys: int, kernel: ModuleType | None = compiled) -> Int32s:
+    """The places of `keys` (each from 0 to n_keys − 1) by key, equal ones in their order."""
+    if kernel is None:
+        return np.argsort(keys, kind="stable").astype(np.int32)
+    order = np.empty(len(keys), dtype=np.int32)
+    kernel.counting(np.ascontiguousarray(keys), n_keys, order)
+    return order
+
+
+def by_digits(digits: Sequence[Int32s], radix: Sequence[int]) -> Int32s:
+    """The places by several keys, most significant first: one counting sort each, the least significant first."""
+    order = sorted_by(digits[-1], radix[-1])
+    for digit, size in zip(digits[-2::-1], radix[-2::-1], strict=True):
+        order = order[sorted_by(digit[order], size)]
+    return order
+
+
+def rank_matrix(codes: Int32s, ranks: Sequence[Int32s], kernel: ModuleType | None = compiled) -> Int32s:
+    """`ranks[a][codes[a, t]]`, one line per tuple t."""
+    matrix = np.empty(codes.shape[::-1], dtype=np.int32)
+    if kernel is not None and len(ranks):
+        kernel.ranked(np.ascontiguousarray(codes), *_flat(ranks, np.int32), matrix)
+        return matrix
+    for a, rank in enumerate(ranks):
+        matrix[:, a] = rank[codes[a]]
+    return matrix
+
+
+def hilbert_digits(
+    ranks: Int32s, sizes: Sequence[int], kernel: ModuleType | None = compiled
+) -> tuple[list[Int32s], list[int]]:
+    """The index of each point on a Hilbert curve [Skilling 2004] as digits, most significant first, and their radix.
+
+    Every axis is stretched to the same number of bits, so that an attribute with two values counts as much as
+    one with a hundred.
+    """
+    d, n = len(sizes), ranks.shape[1]
+    if d == 0:
+        return [np.zeros(n, dtype=np.int32)], [1]
+    bits = max(1, min(16, max((size - 1).bit_length() for size in sizes)))
+    stretched = [(np.arange(s, dtype=np.int64) * (1 << bits) // s).astype(np.uint16) for s in sizes]
+    digits = np.zeros((-(-d * bits // DIGIT), n), dtype=np.int32)
+    if kernel is not None:
+        kernel.hilbert(
+            np.ascontiguousarray(ranks), *_flat(stretched, np.uint16), bits, DIGIT, digits
+        )  # fmt: skip
+    else:
+        x = _transposed([table[rank] for table, rank in zip(stretched, ranks, strict=True)], bits)
+        for place in range(d * bits):
+            bit = x[place % d] >> np.uint16(bits - 1 - place // d) & np.uint16(1)
+            digits[place // DIGIT] = digits[place // DIGIT] << 1 | bit.astype(np.int32)
+    return list(digits), [1 << min(DIGIT, d * bits - i * DIGIT) for i in range(len(digits))]
+
+
+def _flat(tables: Sequence[NDArray[np.generic]], dtype: type) -> tuple[NDArray[np.generic], Ints, Ints]:
+    """Tables one after another, where each begins, and how long each is."""
+    size = np.array([len(table) for table in tables], dtype=np.int64)
+    return np.concatenate(tables).astype(dtype), np.cumsum(size) - size, size
+
+
+def _transposed(x: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.uint16]]:
+    """Skilling's transform of coordinates to the transposed Hilbert index."""
+    d = len(x)
+    for b in range(bits - 1, 0, -1):
+        q, p = np.uint16(1 << b), np.uint16((1 << b) - 1)
+        for i in range(d):
+            flip = (x[i] & q) != 0
+            swap = np.where(flip, np.uint16(0), (x[0] ^ x[i]) & p)
+            x[0] = np.where(flip, x[0] ^ p, x[0] ^ swap)
+            if i:  # for i = 0 the exchange of x[0] with itself changes nothing
+                x[i] = x[i] ^ swap
+    for i in range(1, d):
+        x[i] = x[i] ^ x[i - 1]
+    t = np.zeros_like(x[0])
+    for b in range(bits - 1, 0, -1):
+        t = np.where((x[d - 1] & np.uint16(1 << b)) != 0, t ^ np.uint16((1 << b) - 1), t)
+    return [value ^ t for value in x]
+
+
+def arrange(
+    sorting: Int32s,
+    rows: Ints,
+    keys: NDArray[np.uint64],
+    cell_of: Int32s,
+    kernel: ModuleType | None = compiled,
+) -> tuple[Int32s, Int32s]:
+    """The cells and the tuples of the rows, listed tuple after tuple in the order of `sorting`.
+
+    Rows come in the order of their tuples: `rows[t]` of tuple t, `cell_of[i]` the cell of the i-th. Those of one
+    tuple are listed by their keys, which are drawn at random.
+    """
+    start = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    cells, tuples = np.empty(len(cell_of), dtype=np.int32), np.empty(len(cell_of), dtype=np.int32)
+    if kernel is not None:
+        kernel.arrange(sorting, start, keys, cell_of, cells, tuples)
+        return cells, tuples
+    place = np.empty(len(sorting), dtype=np.int32)
+    place[sorting] = np.arange(len(sorting), dtype=np.int32)
+    tuple_of = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
+    listed = np.lexsort((keys, place[tuple_of]))
+    return cell_of[listed], tuple_of[listed]
+
+
+def allocated(
+    cells: Int32s, order: Int32s, start: Ints, cell_rows: Ints, kernel: ModuleType | None = compiled
+) -> tuple[Int32s, Int32s, Ints]:
+    """Entries (cell, group, rows), by cell and then by group, of rows in groups; group −1: rows not listed.
+
+    Group g holds the rows `order[start[g]:start[g + 1]]`; row i is one of the `cell_rows[cells[i]]` of its cell.
+    """
+    n, n_cells = len(cells), len(cell_rows)
+    if kernel is not None:
+        found, groups = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        rows = np.empty(n, dtype=np.int64)
+        used = kernel.allocate(cells, np.ascontiguousarray(order), start, cell_rows, found, groups, rows)
+        return found[:used], groups[:used], rows[:used].copy()
+    there = np.zeros(n, dtype=bool)
+    there[order] = True
+    dropped = np.flatnonzero(~there).astype(np.int32)
+    group_of = np.repeat(np.arange(-1, len(start) - 1, dtype=np.int32), [len(dropped), *np.diff(start)])
+    # rows are listed group by group, and a stable sort by cell keeps that order inside a cell
+    groups = group_of[sorted_by(cells[np.concatenate([dropped, order])], n_cells, None)]
+    by_cell = np.repeat(np.arange(n_cells, dtype=np.int32), cell_rows)
+    first = np.flatnonzero(
+        np.concatenate([[True], (by_cell[1:] != by_cell[:-1]) | (groups[1:] != groups[:-1])])
+    )
+    return by_cell[first], groups[first], np.diff(np.append(first, n))
