@@ -198,8 +198,9 @@ def luminance(colour: str) -> float:
 TEXT = [
     ("ink", "canvas"), ("ink", "panel"), ("ink", "sunken"), ("ink", "accent-soft"), ("soft", "canvas"),
     ("soft", "panel"), ("soft", "sunken"), ("accent", "canvas"), ("accent", "panel"), ("accent", "accent-soft"),
-    ("accent-ink", "accent"), ("good", "good-soft"), ("bad", "bad-soft"), ("bad", "panel"), ("note", "note-soft"), ("ink", "good-soft"),
-    ("role-identifier", "canvas"), ("role-sensitive", "canvas"), ("panel", "ink"), ("accent", "note-soft"),
+    ("accent-ink", "accent"), ("good", "good-soft"), ("bad", "bad-soft"), ("bad", "panel"), ("note", "note-soft"),
+    ("ink", "good-soft"), ("role-identifier", "canvas"), ("role-sensitive", "canvas"), ("panel", "ink"),
+    ("accent", "note-soft"),
 ]  # fmt: skip
 EDGES = [
     ("edge", "panel"),
