@@ -9,7 +9,15 @@ from maskwright.version import __version__
 
 if TYPE_CHECKING:
     from maskwright import attacks, methods, metrics, models
-    from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
+    from maskwright.api import (
+        anonymize,
+        attack,
+        audit,
+        minimal_nodes,
+        plan_frontier,
+        policy_schema,
+        suggest_policy,
+    )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
 
@@ -21,6 +29,7 @@ _HOME = {
     "attack": "maskwright.api",
     "audit": "maskwright.api",
     "minimal_nodes": "maskwright.api",
+    "plan_frontier": "maskwright.api",
     "policy_schema": "maskwright.api",
     "suggest_policy": "maskwright.api",
 }
@@ -38,6 +47,7 @@ __all__ = [
     "metrics",
     "minimal_nodes",
     "models",
+    "plan_frontier",
     "policy_schema",
     "suggest_policy",
 ]

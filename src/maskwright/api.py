@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright.attacking import adversary_named, attack_target, target_of
+from maskwright.attacking import adversary_named, attack_target, target_of, targets_of
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Attack
+from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.policy import Policy
@@ -20,7 +20,7 @@ from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, minimal_choices, run
+from maskwright.publish import Job, minimal_choices, prepared, run
 from maskwright.resolve import reading as reading_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def anonymize(
 
 
 def attack(
-    release: Release | str | Path,
+    release: Release | str | Path | Sequence[Release | str | Path],
     attack: Attack | str | None = None,
     *,
     adversary: str | Adversary = "knows-method",
@@ -76,13 +76,17 @@ def attack(
     """Attack a release, in memory or in its folder: with one attack, or with every one that applies.
 
     Args:
-        release: a `Release`, or the folder of one that kept its private/ part.
+        release: a `Release`, or the folder of one that kept its private/ part; or a list of releases about the same
+            people, whose tables are then put together (`intersection`).
         attack: a name or an attack with its settings; without it all of them, the worst belief first.
         adversary: a preset ("neighbour", "journalist", "knows-method", "insider") or an `Adversary`.
         facts: how many facts about others the adversary knows.
     """
     who = adversary if isinstance(adversary, Adversary) else adversary_named(adversary, facts)
-    target = target_of(release)
+    if isinstance(release, (Release, str, Path)):
+        target: Target | list[Target] = target_of(release)
+    else:
+        target = targets_of(release)
     if attack is None:
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)
@@ -159,6 +163,30 @@ def minimal_nodes(
     are those of the policy's method.
     """
     return minimal_choices(Job(source, Policy.load(policy), memory=memory), on_event)
+
+
+def plan_frontier(
+    source: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    memory: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> dict[str, Any]:
+    """The plans for several sensitive attributes that no other plan beats: association loss against exposure.
+
+    The policy may have any method; the cap on discernibility of a codip policy bounds the closeness that is compared.
+    `maskwright.report.plans.frontier_chart` draws the result, `frontier_csv` writes it as a table.
+    """
+    from maskwright.methods.codip import association_of, frontier_of
+
+    job = Job(source, Policy.load(policy), memory=memory)
+    with prepared(job, on_event) as ready:
+        cap = getattr(ready.resolved.method, "discernibility", None)
+        if len(ready.task.summary.sensitive) < 2 or ready.task.summary.joint is None:
+            raise UsageError(
+                "a plan is about at least two sensitive attributes, and about one row per person"
+            )
+        return frontier_of(ready.task, association_of(ready.task), cap)
 
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:

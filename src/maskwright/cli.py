@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     command = add(
         "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
     )
-    command.add_argument("release", type=Path)
+    command.add_argument("release", type=Path, nargs="+", help="a release, or several about the same people")
     command.add_argument("--attack", action="append", help="only this attack (may be given several times)")
     command.add_argument(
         "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
@@ -282,7 +282,14 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, exceeding, knowledge, target_of
+    from maskwright.attacking import (
+        adversary_named,
+        attack_target,
+        exceeding,
+        knowledge,
+        target_of,
+        targets_of,
+    )
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -295,7 +302,9 @@ def _attack(options: argparse.Namespace) -> int:
     attacks: list[Any] = options.attack or list(ATTACKS)
     if options.knowing:
         attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
-    found = attack_target(target_of(options.release), attacks, who)
+    several = len(options.release) > 1
+    target = targets_of(options.release) if several else target_of(options.release[0])
+    found = attack_target(target, attacks, who)
     above = exceeding(found, bound)
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))

@@ -72,9 +72,12 @@ def release_lines(release: Release) -> Iterable[str]:
     yield from risk_lines(release)
     yield ""
     total = g.summary.n_rows + g.summary.dropped_missing
+    for part in release.parts if len(release.groupings) > 1 else ():
+        yield f"  {part.name:30}{part.grouping.published_rows:>12,} rows: {', '.join(part.columns)}"
     yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
-    for name in ("information-loss", "granularity"):
-        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    for name in ("information-loss", "granularity", "association-loss", "information-exposure"):
+        if name in release.metrics:
+            yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
     if release.metrics.get("sensitive-distortion"):
         yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
     if g.search.get("objective") and "score" in g.search:

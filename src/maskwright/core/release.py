@@ -56,7 +56,13 @@ class Release:
 
     @property
     def grouping(self) -> Grouping:
+        """The grouping of the release; of its first table, where codip made several."""
         return self.parts[0].grouping
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """One for each part of the release; a bucketized part has two tables and one grouping."""
+        return tuple({id(part.grouping): part.grouping for part in self.parts}.values())
 
     @property
     def ok(self) -> bool:
@@ -84,7 +90,14 @@ class Release:
                 "dropped_missing": grouping.summary.dropped_missing,
             },
             "people": grouping.summary.n_people,
-            "columns": {"published": list(self.parts[0].columns), "dropped": list(self.dropped_columns)},
+            "columns": {
+                "published": list(dict.fromkeys(c for part in self.parts for c in part.columns)),
+                "dropped": list(self.dropped_columns),
+            },
+            "tables": [
+                {"name": p.name, "columns": list(p.columns), "rows": p.grouping.published_rows}
+                for p in self.parts
+            ],
             "verdicts": [v.as_dict() for v in self.verdicts],
             "beliefs": [b.as_dict() for b in self.beliefs],
             "metrics": {name: plain(value) for name, value in self.metrics.items()},
@@ -102,6 +115,8 @@ class Release:
         """The release in a few lines for people."""
         g = self.grouping
         lines = [f"{g.published_rows} of {g.summary.n_rows + g.summary.dropped_missing} rows published"]
+        if len(self.groupings) > 1:
+            lines += [f"{p.name}: {', '.join(p.columns)}" for p in self.parts]
         lines += [v.sentence() for v in self.verdicts]
         lines += [b.sentence() for b in self.beliefs]
         lines += [f"{name}: {show(value)}" for name, value in self.metrics.items()]

@@ -32,6 +32,7 @@ class DuckTable:
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
+        sets: the columns of sets that were replaced by their bits, as they were.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -45,6 +46,7 @@ class DuckTable:
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
+    sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
 
     def source(self) -> exp.Expression:
         return sql.relation(self.relation, "t")

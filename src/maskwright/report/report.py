@@ -12,6 +12,7 @@ from maskwright.core.release import Release
 from maskwright.metrics import METRICS
 from maskwright.metrics.loss import attribute_losses
 from maskwright.report.html import Markup, bars, join, page, table, tag
+from maskwright.report.plans import plan_section
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
 
@@ -33,6 +34,7 @@ def report(release: Release, examples: Examples, dictionary: Mapping[str, Any]) 
         _figures(release),
         _asked(release),
         _risk(release),
+        plan_section(release),
         _usefulness(release, dictionary),
         _examples(examples),
         _search(release),
@@ -52,11 +54,12 @@ def _answer(release: Release) -> Markup:
 
 
 def _figures(release: Release) -> Markup:
-    g = release.grouping
+    g, tables = release.grouping, release.groupings
     facts = [
+        *([(str(len(tables)), "tables that cannot be joined")] if len(tables) > 1 else []),
         (f"{g.published_rows:,}", f"rows published of {g.summary.n_rows + g.summary.dropped_missing:,}"),
-        (f"{g.suppressed_rows:,}", "rows suppressed"),
-        (f"{g.classes.n:,}", "classes"),
+        (f"{sum(x.suppressed_rows for x in tables):,}", "rows suppressed"),
+        (f"{sum(x.classes.n for x in tables):,}", "classes"),
         (show(release.metrics["information-loss"]).split(" ")[0][:7], "information loss (0 to 1)"),
     ]
     return tag(
@@ -66,8 +69,8 @@ def _figures(release: Release) -> Markup:
 
 def _asked(release: Release) -> Markup:
     rows = [
-        (v.model, v.attribute or "", v.bound, show(v.worst) if v.worst is not None else "", v.quantity,
-         v.use, "holds" if v.ok else "fails")
+        (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
+         show(v.worst) if v.worst is not None else "", v.quantity, v.use, "holds" if v.ok else "fails")
         for v in release.verdicts
     ]  # fmt: skip
     head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
@@ -124,12 +127,17 @@ def _short(ratio: object) -> str:
 
 def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     exact = release.policy.recoding.exact
-    losses = attribute_losses(exact_view(release.grouping) if exact else release.grouping)
+    losses = {
+        part.name: attribute_losses(exact_view(part.grouping) if exact else part.grouping)
+        for part in release.parts
+    }
+    several = len(release.groupings) > 1
     rows = [
-        (c["name"], c["published_as"], len(c["labels"]), f"{float(losses[c['name']]):.1%}")
+        (f"{c['table']}: {c['name']}" if several else c["name"], c["published_as"], len(c["labels"]),
+         f"{float(losses[c['table']][c['name']]):.1%}")
         for c in dictionary["columns"]
-        if c["name"] in losses
-    ]
+        if c["name"] in losses[c["table"]]
+    ]  # fmt: skip
     metrics = [
         (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
@@ -155,7 +163,8 @@ def _examples(examples: Examples) -> Markup:
 
 
 def _search(release: Release) -> Markup:
-    rows = [(key.replace("_", " "), _plain(value)) for key, value in release.grouping.search.items()]
+    found = release.grouping.search.items()
+    rows = [(key.replace("_", " "), _plain(value)) for key, value in found if key != "frontier"]
     return join((tag("h2", "The search"), table(("", ""), rows)))
 
 
