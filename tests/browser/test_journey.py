@@ -110,7 +110,7 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     assert page.locator("table.attacks tbody tr").count() >= 3
     assert page.locator(".pairs tr.after").count() == 12
     page.locator("#sizes canvas").wait_for()
-    run = page.url.rsplit("/", 1)[1]
+    project, run = user.project, page.url.rsplit("/", 1)[1]
 
     # what is downloaded is what was promised: five people in every class
     with page.expect_download() as download:
@@ -157,6 +157,20 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     page.get_by_text("Given to University of Lisbon").wait_for()
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Register").click()
     page.get_by_role("row", name=re.compile("University of Lisbon.*A. Keller")).wait_for()
+
+    # the first release is given out too: what do both tell together?
+    user.go(f"/p/{project}/releases/{run}")
+    page.get_by_label("Recipient").fill("Ministry of Labour")
+    page.get_by_label("Signed off by").fill("A. Keller")
+    page.get_by_role("button", name="Record it").click()
+    page.get_by_text("Given to Ministry of Labour").wait_for()
+    user.go("/register")
+    page.get_by_role("button", name="Attack the chosen releases together").click()
+    page.locator("form > .problem").filter(has_text="at least two").wait_for()
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Attack the chosen releases together").click()
+    page.locator("table.attacks").get_by_text("intersection").wait_for()
 
 
 def test_methods_are_compared(user: User) -> None:

@@ -337,6 +337,33 @@ def test_the_register(bench: Bench) -> None:
     assert bench.client.post("/api/register/attack", json={"entries": ["x", "y"]}).status_code == 404
 
 
+def test_releases_of_the_register_are_attacked_together(bench: Bench) -> None:
+    """Two releases of the same people under different policies: together they tell more than each."""
+    project, first = release(bench)
+    put(bench, project, "requirements", require=[{"model": "k-anonymity", "k": "3"}])
+    put(bench, project, "columns/3/hierarchy", tree="north\n  Braga\n  Porto\nsouth\n  Aveiro\n  Coimbra")
+    second = bench.run(project, kind="release")["id"]
+    entries = []
+    for run, recipient in ((first, "University"), (second, "Ministry")):
+        body = {"recipient": recipient, "signed_off_by": "A. Keller"}
+        url = f"/api/projects/{project}/releases/{run}/register"
+        entries.append(bench.client.post(url, json=body).json()["id"])
+    job = bench.client.post("/api/register/attack", json={"entries": entries}).json()["id"]
+    until = time.monotonic() + 90
+    while (state := bench.get(f"/api/runs/{job}"))["state"] == "running":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert state["state"] == "done", state["error"]
+    folders = [bench.workspace.project(project).release(r) for r in (first, second)]
+    expected = mw.attack(folders, "intersection")
+    assert not isinstance(expected, list)
+    assert [b["worst"]["after"] for b in state["result"]["beliefs"]] == [expected.as_dict()["worst"]["after"]]
+    page = bench.client.get("/register").text
+    assert "Ministry" in page
+    assert "intersection" in page
+    assert bench.client.post(f"/api/runs/{job}/cancel").status_code == 202
+
+
 def test_projects_can_be_deleted(bench: Bench) -> None:
     project, _ = release(bench)
     assert bench.client.delete(f"/api/projects/{project}").status_code == 200

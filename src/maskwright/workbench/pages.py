@@ -15,7 +15,6 @@ from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 
 from maskwright.attacking import ADVERSARIES
-from maskwright.attacks import ATTACKS
 from maskwright.core.builders import WAYS
 from maskwright.core.policy import Policy
 from maskwright.metrics import METRICS
@@ -333,8 +332,7 @@ def register(request: Request) -> Response:
         for j in here.jobs.all() if j.kind == "intersection"
     ]  # fmt: skip
     return page(
-        request, "register.html", entries=here.register(), jobs=jobs, active="register",
-        possible="intersection" in ATTACKS,
+        request, "register.html", entries=here.register(), jobs=jobs, active="register"
     )  # fmt: skip
 
 
