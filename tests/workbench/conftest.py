@@ -15,8 +15,9 @@ import pytest
 import uvicorn
 
 from maskwright.workbench.app import create_app
+from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Keys
-from maskwright.workbench.workspace import Roots, Workspace
+from maskwright.workbench.workspace import Workspace
 
 
 @dataclass

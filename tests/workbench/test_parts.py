@@ -21,10 +21,10 @@ from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.workbench import forms
-from maskwright.workbench.endpoints import safe_name
+from maskwright.workbench.api.projects import safe_name
+from maskwright.workbench.formats import marked, number, share
 from maskwright.workbench.hierarchies import as_tree_text, built, check_inside, text_of_tree, tree_of
-from maskwright.workbench.pages import marked, number, share
-from maskwright.workbench.workspace import Roots
+from maskwright.workbench.roots import Roots
 
 
 @pytest.mark.parametrize("name", list(MODELS))

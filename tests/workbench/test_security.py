@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from maskwright.errors import UsageError
+from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import BODY_LIMIT, Keys
 from maskwright.workbench.serve import Options, _listen, size
-from maskwright.workbench.workspace import Roots, Workspace
+from maskwright.workbench.workspace import Workspace
 from workbench.conftest import Bench
 
 PAGES = ["/", "/register", "/api/projects", "/api/openapi.json", "/api/register"]

@@ -14,9 +14,10 @@ from starlette.exceptions import HTTPException
 
 from maskwright.errors import MaskwrightError
 from maskwright.version import __version__
-from maskwright.workbench import endpoints, pages
+from maskwright.workbench import api, pages
+from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Guard, Keys
-from maskwright.workbench.workspace import Conflict, NotFound, Roots, Workspace
+from maskwright.workbench.workspace import Conflict, NotFound, Workspace
 
 STATIC = Path(__file__).parent / "static"
 
@@ -35,7 +36,7 @@ def create_app(workspace: Workspace, keys: Keys, roots: Roots, memory: str | Non
     app = FastAPI(
         title="Maskwright workbench",
         version=__version__,
-        description=endpoints.__doc__ or "",
+        description=api.__doc__ or "",
         openapi_url="/api/openapi.json",
         docs_url=None,  # those pages load scripts from elsewhere
         redoc_url=None,
@@ -43,7 +44,7 @@ def create_app(workspace: Workspace, keys: Keys, roots: Roots, memory: str | Non
     app.state.workspace, app.state.keys, app.state.roots, app.state.memory = workspace, keys, roots, memory
     app.add_middleware(Guard, keys=keys)
     app.mount("/static", Assets(directory=STATIC), name="static")
-    app.include_router(endpoints.router)
+    app.include_router(api.router)
     app.include_router(pages.router)
 
     @app.exception_handler(MaskwrightError)

@@ -45,8 +45,9 @@ def serve(options: Options) -> int:
     import uvicorn
 
     from maskwright.workbench.app import create_app
+    from maskwright.workbench.roots import Roots
     from maskwright.workbench.security import Keys
-    from maskwright.workbench.workspace import Roots, Workspace
+    from maskwright.workbench.workspace import Workspace
 
     os.umask(0o077)
     limit = size(options.max_upload)
