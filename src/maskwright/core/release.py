@@ -11,6 +11,7 @@ from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping
+from maskwright.core.mapping import AppliedMapping, applied_mapping
 from maskwright.core.policy import Policy
 from maskwright.core.verdict import Measured, Verdict, plain
 
@@ -57,6 +58,11 @@ class Release:
     @property
     def grouping(self) -> Grouping:
         return self.parts[0].grouping
+
+    @property
+    def mapping(self) -> AppliedMapping:
+        """As what every value of the quasi-identifiers was published. As sensitive as the input (see `reveals`)."""
+        return applied_mapping(self.grouping, self.policy.recoding.exact)
 
     @property
     def ok(self) -> bool:
