@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
@@ -28,6 +30,7 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Recoder",
     "Release",
     "__version__",
     "anonymize",

@@ -164,9 +164,14 @@ def _check_columns(policy: Policy, table: Table) -> None:
 
 
 def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
-    column = policy.columns[name]
     domains = [engine.domain(table, name).values for table in tables]
     values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
+    return hierarchy_of(policy, name, values)
+
+
+def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
+    """The hierarchy that the policy describes for a column with these values."""
+    column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
 
