@@ -23,7 +23,9 @@ from maskwright.models import MODELS
 def reading(policy: Policy) -> Reading:
     """How the policy says that the file is to be read."""
     i = policy.input
-    return Reading(i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens)
+    return Reading(
+        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, i.sheet, i.labels
+    )  # fmt: skip
 
 
 def models_of(policy: Policy) -> list[Model]:

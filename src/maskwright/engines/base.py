@@ -32,6 +32,8 @@ class Reading:
     encoding: str = "utf-8"
     header: bool = True
     missing: tuple[str, ...] = ()
+    sheet: str | None = None
+    labels: bool = False
 
 
 @dataclass(frozen=True)

@@ -218,8 +218,8 @@ def _refusal(violations: Sequence[Violation]) -> PolicyNotMet:
     more = f"; and {len(violations) - 3} more" if len(violations) > 3 else ""
     classes = len({tuple(v.labels.values()) for v in violations})
     return PolicyNotMet(
-        f"with the new rows {classes} class{'es' if classes > 1 else ''} would fail: {shown}{more}; nothing was published. Use "
-        "check='suppress' to leave these rows out, or wait until there are more of them",
+        f"with the new rows {classes} class{'es' if classes > 1 else ''} would fail: {shown}{more}; nothing was "
+        "published. Use check='suppress' to leave these rows out, or wait until there are more of them",
         details="\n".join(map(str, violations)),
     )
 
