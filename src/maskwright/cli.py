@@ -146,7 +146,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
 
 
 def _add_init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument("source", help="a file: CSV, Parquet, Excel, Stata, SPSS or SAS")
     command.add_argument(
         "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
     )
@@ -157,6 +157,10 @@ def _add_init(command: argparse.ArgumentParser) -> None:
     command.add_argument("--delimiter", help="of a CSV file (default: found out)")
     command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
     command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
+    command.add_argument("--sheet", help="of an Excel workbook that has several")
+    command.add_argument(
+        "--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes"
+    )
 
 
 def _add_ui(command: argparse.ArgumentParser) -> None:
@@ -316,7 +320,10 @@ def _init(options: argparse.Namespace) -> int:
 
     if options.output.exists() and not options.overwrite:
         raise UsageError(f"{str(options.output)!r} exists; use --overwrite, or -o for another name")
-    reading = Reading(delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header)
+    reading = Reading(
+        delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
+        sheet=options.sheet, labels=options.labels,
+    )  # fmt: skip
     suggestion = suggest_policy(options.source, options.preset, reading)
     try:
         options.output.write_text(suggestion.text, encoding="utf-8")
