@@ -97,9 +97,13 @@ def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def prepared(job: Job, on_event: Callable[[Event], None] | None = None) -> Iterator[Prepared]:
+def prepared(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Prepared]:
     """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
     try:
         yield this.prepare()
     finally:
@@ -110,12 +114,16 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    known = ("objective", "suppression", "suppress", "suppressed_rows")
-    options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
     with prepared(job, on_event) as ready:
         with suppress(DestinationError):  # the levels that a search finds are an outcome too
             history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
-        return minimal_nodes(ready.task, **options)
+        return minimal_nodes(ready.task, **node_options(job.policy))
+
+
+def node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
 
 
 class Run:
