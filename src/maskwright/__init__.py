@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         anonymize,
         attack,
         audit,
+        compare,
         minimal_nodes,
         plan_frontier,
         policy_schema,
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
     )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
     "audit": "maskwright.api",
+    "compare": "maskwright.api",
     "minimal_nodes": "maskwright.api",
     "plan_frontier": "maskwright.api",
     "policy_schema": "maskwright.api",
@@ -37,12 +41,14 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Recoder",
     "Release",
     "__version__",
     "anonymize",
     "attack",
     "attacks",
     "audit",
+    "compare",
     "methods",
     "metrics",
     "minimal_nodes",

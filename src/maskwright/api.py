@@ -1,4 +1,4 @@
-"""The Python surface: `anonymize`, `attack`, `audit`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
+"""The Python surface: `anonymize`, `attack`, `audit`, `compare`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, minimal_choices, prepared, run
+from maskwright.publish import Job, metrics_named, minimal_choices, prepared, run
 from maskwright.resolve import reading as reading_of
 
 if TYPE_CHECKING:
     from maskwright.auditing import Audit
+    from maskwright.comparing import Comparison
     from maskwright.methods.nodes import MinimalNode
     from maskwright.suggest import Suggestion
 
@@ -38,6 +39,7 @@ def anonymize(
     seed: int | None = None,
     memory: str | None = None,
     keep_private: KeepPrivate = "all",
+    metrics: Sequence[str] = (),
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Release:
@@ -51,6 +53,7 @@ def anonymize(
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
         memory: the engine's limit, e.g. "4GB".
         keep_private: what stays in private/: "all", "report" or "none".
+        metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
         on_event: called with every `Event` while the run goes on.
         cancelled: asked now and then; return True to stop.
     """
@@ -62,6 +65,7 @@ def anonymize(
         seed=seed,
         memory=memory,
         keep_private=keep_private,
+        metrics=metrics_named(metrics),
     )
     return run(job, on_event, cancelled)
 
@@ -187,6 +191,55 @@ def plan_frontier(
                 "a plan is about at least two sensitive attributes, and about one row per person"
             )
         return frontier_of(ready.task, association_of(ready.task), cap)
+
+
+def compare(
+    source: Any,
+    policies: Policy | Mapping[str, Any] | str | Path | Sequence[Policy | Mapping[str, Any] | str | Path],
+    destination: str | Path | None = None,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    metrics: Sequence[str] = ("query-error",),
+    utility: str = "information-loss",
+    risk: str = "worst",
+    overwrite: bool = False,
+    seed: int | None = 0,
+    memory: str | None = None,
+    cache: bool | str | Path = True,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Comparison:
+    """Run several policies on one table, publish nothing, and hold risk against usefulness.
+
+    Args:
+        source: as for `anonymize`.
+        policies: one or several, each as for `anonymize`.
+        destination: a folder for the table, the chart, and the policy of every point.
+        grid: settings and their values, e.g. {"k": [2, 5, 10], "method": ["optimal-lattice", "mondrian"]}; every
+            combination is compared. `k-anonymity.k` says which k is meant where several settings are called k.
+        metrics: costly ones to measure too.
+        utility: the metric on the chart.
+        risk: "worst", the largest belief of any attack; or the name of one attack.
+        overwrite: replace a comparison that is already there.
+        seed: of random choices, so that a comparison can be repeated; nothing is published with it.
+        memory: the engine's limit.
+        cache: reuse results of earlier comparisons; False, or a folder of its own.
+        on_event: called with every `Event` while the comparison goes on.
+        cancelled: asked now and then; return True to stop. What was finished is reused the next time.
+    """
+    from maskwright.comparing import compare as run_all
+    from maskwright.comparing.output import check
+
+    several = [policies] if isinstance(policies, (Policy, Mapping, str, Path)) else list(policies)
+    if destination is not None:
+        check(Path(destination), overwrite)
+    found = run_all(
+        source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
+        cache=cache if isinstance(cache, bool) else Path(cache), on_event=on_event, cancelled=cancelled,
+    )  # fmt: skip
+    if destination is not None:
+        found.save(destination, overwrite)
+    return found
 
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:

@@ -19,7 +19,7 @@ from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import flagged_of, method_of, models_of
-from maskwright.store import PRIVATE
+from maskwright.store import MANIFEST, PRIVATE
 from maskwright.verify import REFERENCE, read_json, reference_from
 
 # What each of them knows is explained in docs/threat-model.md.
@@ -48,6 +48,9 @@ def attack_target(
     tables = [table for release in releases for table in release.tables]
     able = [a for a in map(_built, attacks) if a.suits(adversary)]
     found = [b for a in able if (b := a.over(tables, adversary)) is not None]
+    looked = next((t.chosen_by_looking for t in tables if t.chosen_by_looking), "")
+    if looked:
+        found = [_only_measured(beliefs, looked) for beliefs in found]
     return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
 
 
@@ -65,6 +68,13 @@ def targets_of(releases: Sequence[Release | str | Path]) -> list[Target]:
         named = [replace(t, name=f"release {i + 1}: {t.name}", beside=()) for t in target_of(release).tables]
         result.append(replace(named[0], beside=tuple(named[1:])))
     return result
+
+
+def _only_measured(beliefs: Beliefs, why: str) -> Beliefs:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome."""
+    if beliefs.measures.get("status") != "guaranteed":
+        return beliefs
+    return replace(beliefs, measures={**beliefs.measures, "status": "measured", "why": why})
 
 
 def _built(attack: Attack | str) -> Attack:
@@ -108,6 +118,7 @@ def target_of(release: Release | str | Path) -> Target:
     models, method = models_of(policy, context.sets), method_of(policy)
     context = replace(context, flagged=flagged_of(policy, context.sets))
     names = stored.get("parts", ["data"])
+    looked = read_json(private / MANIFEST).get("history", {}).get("why", "")
     targets = []
     for name in names:
         grouping = _grouping(part_folder(private, name, len(names)))
@@ -122,7 +133,7 @@ def target_of(release: Release | str | Path) -> Target:
             Target(
                 grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine),
                 _census(private, grouping), policy.recoding.exact, weights=weights, levels=levels, name=name,
-                joined=policy.recoding.blocks(mine, context.sets),
+                joined=policy.recoding.blocks(mine, context.sets), chosen_by_looking=looked,
             )
         )  # fmt: skip
     return replace(targets[0], beside=tuple(targets[1:]))

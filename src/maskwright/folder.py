@@ -25,6 +25,7 @@ from maskwright.verify import CLASSES, REFERENCE, sha256
 from maskwright.version import __version__
 
 KeepPrivate = Literal["all", "report", "none"]
+MAPPING = "mapping.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +66,17 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     dictionary = data_dictionary(release.policy, contents.parts)
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
+    mapping = release.mapping
+    if not mapping.reveals:
+        mapping.write(stage.public / MAPPING, rows=False)
     write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, contents, promised))
     if keep_private == "none":
         shutil.rmtree(stage.private)
         return
     private = stage.private
     (private / "policy.yaml").write_text(release.policy.to_yaml(), encoding="utf-8")
+    if mapping.reveals:
+        mapping.write(private / MAPPING)
     write_report(private / "report.html", release, contents.examples, dictionary)
     write_json(private / REFERENCE, {**contents.reference, "parts": [part.name for part in contents.parts]})
     for part in contents.parts:

@@ -40,7 +40,15 @@ INSTEAD_OF_FACTS = (
 
 def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
     """The verdicts of a release; those on belief are decided anew, by attacking the table that they are about."""
-    return tuple(_judged(verdict, target) for verdict in verdicts)
+    found = (_judged(verdict, target) for verdict in verdicts)
+    return tuple(_only_measured(verdict, target.chosen_by_looking) for verdict in found)
+
+
+def _only_measured(verdict: Verdict, chosen_by_looking: str) -> Verdict:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome; whether it holds is the same."""
+    if not chosen_by_looking or verdict.status != "guaranteed":
+        return verdict
+    return replace(verdict, status="measured", why=f"{chosen_by_looking}; {verdict.why}")
 
 
 def _judged(verdict: Verdict, target: Target) -> Verdict:

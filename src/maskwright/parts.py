@@ -158,9 +158,12 @@ def models_for(piece: Piece, resolved: Resolved) -> list[Model]:
 
 
 def make_part(
-    engine: Engine, piece: Piece, resolved: Resolved, first: bool, key: str, rng: np.random.Generator
+    engine: Engine | None, piece: Piece, resolved: Resolved, first: bool, key: str, rng: np.random.Generator
 ) -> MadePart:
-    """Recode the tables of a piece; the first one of a release also has the insensitive columns."""
+    """Recode the tables of a piece; the first one of a release also has the insensitive columns.
+
+    Without an engine everything is planned and nothing recoded.
+    """
     policy, mine = resolved.policy, set(piece.grouping.summary.sensitive)
     every = [s.name for s in resolved.spec.sensitive]
     insensitive = set(policy.with_role("insensitive"))
@@ -171,6 +174,6 @@ def make_part(
     # a key of its own, so that the order of rows is drawn anew and nothing joins the tables of a release
     own = hashlib.sha256(f"{piece.name}\0{key}".encode()).hexdigest()
     plan, layouts = plan_tables(piece, policy.recoding, columns, drop, own, rng)
-    tables = make_tables(engine, resolved.source, plan, layouts)
+    tables = make_tables(engine, resolved.source, plan, layouts) if engine is not None else {}
     models = models_for(piece, resolved)
     return MadePart(piece, resolved, models, classes_of(piece, models), plan, layouts, tables)

@@ -12,7 +12,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,23 +20,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskwright import store
+from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
-from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
 from maskwright.core.model import Context, Model
 from maskwright.core.policy import Policy
 from maskwright.core.release import Part, Release
+from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
-from maskwright.errors import DestinationError, InputError, PolicyNotMet
+from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
@@ -63,6 +64,8 @@ class Job:
     engine: str = "duckdb"
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
+    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
+    trial: bool = False  # only to compare: nothing will be published
 
 
 def run(
@@ -73,15 +76,23 @@ def run(
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
     if job.destination is None:
-        return _Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
+        return Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
     for line in store.recover(job.destination):
         progress.note(line)
     with store.Staging(job.destination, job.overwrite) as stage:
-        this = _Run(job, progress, stage.spill)
+        this = Run(job, progress, stage.spill)
         try:
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
+
+
+def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Metrics by name; a name that is none is refused."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
+    return tuple(names)
 
 
 @contextmanager
@@ -90,8 +101,8 @@ def prepared(
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Prepared]:
-    """A table that was read and summarised under a policy, for looking at choices; nothing is published."""
-    this = _Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    """A table read and summarised as the policy says, with the task for a method; nothing is published."""
+    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
     try:
         yield this.prepare()
     finally:
@@ -103,6 +114,8 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
     from maskwright.methods.minimal import minimal_nodes
 
     with prepared(job, on_event) as ready:
+        with suppress(DestinationError):  # the levels that a search finds are an outcome too
+            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
         return minimal_nodes(ready.task, **node_options(job.policy))
 
 
@@ -112,16 +125,17 @@ def node_options(policy: Policy) -> dict[str, Any]:
     return {k: v for k, v in policy.method.parameters.items() if k in known}
 
 
-class _Run:
+class Run:
     """The state of one run, so that each step below reads as one sentence."""
 
-    def __init__(self, job: Job, progress: Progress, spill: Path) -> None:
+    def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
         self.job, self.progress, self.spill = job, progress, spill
         self.timings: dict[str, float] = {}
+        self.looked = history.Looked()
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = open_engine(job.engine, memory=job.memory, temp=spill)
+        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -187,9 +201,30 @@ class _Run:
         )  # fmt: skip
         return Prepared(opened, resolved, stamp, fingerprint, task)
 
-    def make(self) -> _Made:
-        """Everything up to the recoded, not yet written tables."""
-        prepared = self.prepare()
+    def again(self, prepared: Prepared) -> Prepared:
+        """The same table under a policy that reads it alike but asks for something else."""
+        resolved = prepared.resolved.under(self.job.policy)
+        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
+        task = replace(prepared.task, search=search, gates=gates, rng=self.rng, progress=self.progress)
+        return replace(prepared, resolved=resolved, task=task)
+
+    def look(self, fingerprint: str) -> None:
+        """Find out what was tried on this input before, and remember this run."""
+        settings = history.policy_hash(self.job.policy)
+        self.looked = history.looked_at(fingerprint, settings)
+        if self.looked.chosen_by_looking and self.job.policy.sensitive and not self.job.trial:
+            self.progress.note(self.looked.sentence())
+        try:
+            history.record(fingerprint, settings, "compared" if self.job.trial else "run")
+        except DestinationError as problem:
+            if self.job.trial:
+                raise
+            self.progress.note(str(problem))
+
+    def make(self, prepared: Prepared | None = None) -> _Made:
+        """Everything up to the recoded, not yet written tables (of a trial: up to the groups)."""
+        prepared = prepared or self.prepare()
+        self.look(prepared.fingerprint)
         resolved = prepared.resolved
         with self.step("searching"):
             try:
@@ -202,8 +237,9 @@ class _Run:
             _gate(classes_of(piece, models), models, piece.task.context)
             self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
         with self.step("recoding"):
+            engine = None if self.job.trial else self.engine
             parts = [
-                make_part(self.engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
+                make_part(engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
                 for piece in pieces
             ]
         return _Made(prepared, parts)
@@ -222,7 +258,7 @@ class _Run:
 
     def target(self, made: _Made) -> Target:
         """What an attack looks at: the first table of the release, with the others beside it."""
-        recoding = self.job.policy.recoding
+        recoding, looked = self.job.policy.recoding, self.looked.sentence()
         targets = []
         for p in made.parts:
             task, names = p.piece.task, tuple(p.grouping.summary.sensitive)
@@ -230,6 +266,7 @@ class _Run:
                 Target(
                     p.grouping, p.models, p.piece.method, task.context, task.census, recoding.exact,
                     weights=task.weights, levels=task.levels, joined=recoding.blocks(names, task.sets), name=p.name,
+                    chosen_by_looking=looked,
                 )
             )  # fmt: skip
         return replace(targets[0], beside=tuple(targets[1:]))
@@ -242,10 +279,9 @@ class _Run:
             for verdict in verdicts:
                 if not verdict.ok:
                     raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
-        recoding, weights = self.job.policy.recoding, made.resolved.weights
-        metrics = worst_of(
-            [measured(exact_view(p.grouping) if recoding.exact else p.grouping, weights) for p in made.parts]
-        )
+        recoding = self.job.policy.recoding
+        with self.step("measuring usefulness"):
+            metrics = worst_of([self.useful(p.grouping, made.resolved.weights) for p in made.parts])
         parts = tuple(
             Part(layout.name, p.grouping, layout.columns, recoding.name, tables[layout.name])
             for p in made.parts
@@ -254,7 +290,25 @@ class _Run:
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings), target=target,
+            history=self.looked.as_dict(),
         )  # fmt: skip
+
+    def useful(self, grouping: Grouping, weights: Mapping[str, Fraction]) -> dict[str, Measured]:
+        """The cheap metrics, and those that were asked for; one that is not defined here is left out."""
+        metrics = {}
+        for name, metric in METRICS.items():
+            if metric.on_request and name not in self.job.metrics:
+                continue
+            try:
+                value = metric.measure(grouping, weights, self.job.policy.recoding.exact)
+            except UsageError as reason:
+                self.progress.note(f"{name} was not measured: {reason}")
+                continue
+            if value == value:
+                metrics[name] = value
+            elif metric.on_request:  # NaN
+                self.progress.note(f"{name} was not measured: it is not defined for this release")
+        return metrics
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
         """Fill the staging folder: the tables, then what was measured on them."""
@@ -390,12 +444,6 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
         flagged=flagged_of(resolved.policy, resolved.sets),
         sets=tuple(s.counted(summary) for s in resolved.sets),
     )
-
-
-def measured(grouping: Grouping, weights: Mapping[str, Fraction]) -> dict[str, Measured]:
-    """Every metric that is defined for a grouping."""
-    values = {name: metric.function(grouping, weights) for name, metric in METRICS.items()}
-    return {name: value for name, value in values.items() if value == value}
 
 
 def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from maskwright.calibrate import calibrated, in_words
@@ -25,7 +25,9 @@ def reading(policy: Policy) -> Reading:
     """How the policy says that the file is to be read."""
     i = policy.input
     lists = tuple(name for name, column in policy.columns.items() if column.multivalued is True)
-    return Reading(i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists)
+    return Reading(
+        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels
+    )  # fmt: skip
 
 
 def sensitive_attributes(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, list[str]]:
@@ -124,6 +126,14 @@ class Resolved:
     def weights(self) -> dict[str, Fraction]:
         return {q: self.policy.columns[q].weight for q in self.policy.quasi_identifiers}
 
+    def under(self, policy: Policy) -> Resolved:
+        """The same table under a policy with the same columns, but other requirements or another method."""
+        models = models_of(policy, self.sets)
+        _check_census(policy, models)
+        _check_together(policy)
+        _fits(models, {s.name: s.values for s in self.spec.sensitive})
+        return replace(self, policy=policy, models=models, method=method_of(policy))
+
     @property
     def levels(self) -> dict[str, list[int]]:
         """Allowed levels by number, for the columns that restrict them."""
@@ -132,6 +142,11 @@ class Resolved:
             for q in self.policy.quasi_identifiers
             if (levels := self.policy.columns[q].levels) is not None
         }
+
+
+def _fits(models: Sequence[Model], sensitive: Mapping[str, tuple[str, ...]]) -> None:
+    for model in models:
+        model.refuse_unknown(sensitive)
 
 
 def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
@@ -163,8 +178,7 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
         else:
             domain = engine.domain(table, name)
             sensitive.append(SensitiveSpec(name, domain.values, domain.numeric))
-    for model in models:
-        model.refuse_unknown({s.name: s.values for s in sensitive})
+    _fits(models, {s.name: s.values for s in sensitive})
     for name in policy.with_role("insensitive"):
         _refuse_near_unique(policy, engine, table, name)
     spec = SummarySpec(
@@ -232,10 +246,8 @@ def _sets(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]
 
 def _census(policy: Policy, engine: Engine, models: Sequence[Model]) -> Table | None:
     """The population table, opened; refused where a model asks for one and there is none, or it lacks a column."""
-    asking = [model.name for model in models if "population" in model.needs()]
+    _check_census(policy, models)
     if policy.population is None:
-        if asking:
-            raise PolicyError(f"{asking[0]} needs a population table; name it: population: {{file: ...}}")
         return None
     path = policy.folder / policy.population.file
     census = engine.open(path, Reading(missing=policy.missing.tokens))
@@ -244,6 +256,12 @@ def _census(policy: Policy, engine: Engine, models: Sequence[Model]) -> Table | 
         if name not in names:
             raise InputError(f"the population table has no column {name!r}; {nearest(name, names)}")
     return census
+
+
+def _check_census(policy: Policy, models: Sequence[Model]) -> None:
+    asking = [model.name for model in models if "population" in model.needs()]
+    if asking and policy.population is None:
+        raise PolicyError(f"{asking[0]} needs a population table; name it: population: {{file: ...}}")
 
 
 def _check_columns(policy: Policy, table: Table) -> None:
@@ -256,9 +274,14 @@ def _check_columns(policy: Policy, table: Table) -> None:
 
 
 def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
-    column = policy.columns[name]
     domains = [engine.domain(table, name).values for table in tables]
     values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
+    return hierarchy_of(policy, name, values)
+
+
+def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
+    """The hierarchy that the policy describes for a column with these values."""
+    column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
 

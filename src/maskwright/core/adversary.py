@@ -51,6 +51,7 @@ class Target:
         joined: the sensitive attributes that a row shows together, as lists; None: all of them.
         name: of the table, and
         beside: the other tables of the same release, which are about the same people.
+        chosen_by_looking: why its settings may have been chosen by their outcome, so that nothing is guaranteed.
     """
 
     grouping: Grouping
@@ -70,6 +71,8 @@ class Target:
     def tables(self) -> tuple[Target, ...]:
         """Every table of the release."""
         return self, *self.beside
+
+    chosen_by_looking: str = ""
 
 
 About = Literal["values", "ranges", "rows"]

@@ -11,6 +11,7 @@ from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping
+from maskwright.core.mapping import AppliedMapping, applied_mapping
 from maskwright.core.policy import Policy
 from maskwright.core.verdict import Measured, Verdict, plain
 
@@ -39,6 +40,7 @@ class Release:
     dropped_columns: tuple[str, ...] = ()
     seeded: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
+    history: Mapping[str, Any] = field(default_factory=dict)  # what was tried on the same input before
     path: Path | None = None
     target: Target | None = field(default=None, repr=False)
     saver: Callable[..., Path] | None = field(default=None, repr=False)
@@ -63,6 +65,11 @@ class Release:
     def groupings(self) -> tuple[Grouping, ...]:
         """One for each part of the release; a bucketized part has two tables and one grouping."""
         return tuple({id(part.grouping): part.grouping for part in self.parts}.values())
+
+    @property
+    def mapping(self) -> AppliedMapping:
+        """As what every value of the quasi-identifiers was published. As sensitive as the input (see `reveals`)."""
+        return applied_mapping(self.grouping, self.policy.recoding.exact)
 
     @property
     def ok(self) -> bool:
@@ -105,6 +112,7 @@ class Release:
             "levels": level_names(grouping),
             "notes": list(self.notes),
             "seeded": self.seeded,
+            "history": dict(self.history),
             "timings": dict(self.timings),
         }
 

@@ -10,6 +10,8 @@ from maskwright.core.exact import show
 from maskwright.core.grouping import exact_view
 from maskwright.core.release import Release
 from maskwright.metrics import METRICS
+from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
+from maskwright.metrics.entropy import attribute_bits
 from maskwright.metrics.loss import attribute_losses
 from maskwright.report.html import Markup, bars, join, page, table, tag
 from maskwright.report.plans import plan_section
@@ -45,6 +47,8 @@ def report(release: Release, examples: Examples, dictionary: Mapping[str, Any]) 
 def _answer(release: Release) -> Markup:
     worst = max(release.beliefs, key=lambda b: b.worst.after, default=None)
     lines = [tag("p", worst.sentence())] if worst else []
+    if release.history.get("chosen_by_looking"):
+        lines.append(tag("p", f"Measured, not guaranteed: {release.history['why']}."))
     if release.seeded:
         lines.append(tag("p", "Made with a fixed seed: for tests and experiments only."))
     text = "Yes: every requirement holds" if release.ok and not release.seeded else "No"
@@ -127,17 +131,27 @@ def _short(ratio: object) -> str:
 
 def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     exact = release.policy.recoding.exact
-    losses = {
-        part.name: attribute_losses(exact_view(part.grouping) if exact else part.grouping)
-        for part in release.parts
-    }
-    several = len(release.groupings) > 1
-    rows = [
-        (f"{c['table']}: {c['name']}" if several else c["name"], c["published_as"], len(c["labels"]),
-         f"{float(losses[c['table']][c['name']]):.1%}")
-        for c in dictionary["columns"]
-        if c["name"] in losses[c["table"]]
-    ]  # fmt: skip
+    rows = []
+    for part in {id(p.grouping): p for p in release.parts}.values():
+        shown = exact_view(part.grouping) if exact else part.grouping
+        losses, bits = attribute_losses(shown), attribute_bits(shown)
+        moved, work = (
+            attribute_total_variation(part.grouping, exact),
+            attribute_earth_movers(part.grouping, exact),
+        )
+        tables = {p.name for p in release.parts if p.grouping is part.grouping}
+        rows += [
+            (
+                f"{c['table']}: {c['name']}" if len(release.groupings) > 1 else c["name"],
+                c.get("published_as", "as collected"), len(c["labels"]) if "labels" in c else "",
+                f"{float(losses[c['name']]):.1%}" if c["name"] in losses else "",
+                f"{bits[c['name']]:,.0f}" if c["name"] in bits else "",
+                f"{moved[c['name']]:.4f}", f"{work[c['name']]:.4f}",
+            )
+            for c in dictionary["columns"]
+            if c["table"] in tables and c["name"] in moved
+        ]  # fmt: skip
+    head = ("column", "published at level", "labels", "loss", "bits lost", "total variation", "earth mover's")
     metrics = [
         (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
@@ -145,7 +159,7 @@ def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     return join(
         (
             tag("h2", "Usefulness"),
-            table(("column", "published at level", "labels", "loss"), rows, numbers=(2, 3)),
+            table(head, rows, numbers=(2, 3, 4, 5, 6)),
             table(("metric", "value", "scale", "what it is"), metrics),
         )
     )
