@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
@@ -39,6 +41,7 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Recoder",
     "Release",
     "__version__",
     "anonymize",

@@ -24,6 +24,7 @@ first steps:
   maskwright attack release/                           what could anybody believe about anybody?
   maskwright audit published.csv --qi age,zip,sex --sensitive disease
   maskwright compare patients.csv -p policy.yaml --grid k=2,5,10
+  maskwright ui                                        all of it in the browser, on this machine only
 """
 
 
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
     )
+    _add_ui(add("ui", "the workbench: a local web application for the whole journey", _ui))
     for kind in ("models", "methods", "attacks", "metrics"):
         add(kind, f"the {kind} there are, with one line each", _list)
     add("schema", "print the JSON schema of policy files, for editors", _schema)
@@ -144,7 +146,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
 
 
 def _add_init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument("source", help="a file: CSV, Parquet, Excel, Stata, SPSS or SAS")
     command.add_argument(
         "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
     )
@@ -155,6 +157,26 @@ def _add_init(command: argparse.ArgumentParser) -> None:
     command.add_argument("--delimiter", help="of a CSV file (default: found out)")
     command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
     command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
+    command.add_argument("--sheet", help="of an Excel workbook that has several")
+    command.add_argument(
+        "--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes"
+    )
+
+
+def _add_ui(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "paths", nargs="*", type=Path, metavar="path",
+        help="files, and folders whose tables may be opened by path (default: the current folder)",
+    )  # fmt: skip
+    command.add_argument(
+        "--workspace", type=Path, help="folder for projects and the register (default: in your home)"
+    )
+    command.add_argument("--port", type=int, help="default: 8765, or a free one")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    command.add_argument("--name", action="append", default=[], help="a host name to answer to")
+    command.add_argument("--memory", help="memory limit of each run, e.g. 4GB")
+    command.add_argument("--max-upload", default="2GB", help="largest upload (default: %(default)s)")
+    command.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
@@ -298,7 +320,10 @@ def _init(options: argparse.Namespace) -> int:
 
     if options.output.exists() and not options.overwrite:
         raise UsageError(f"{str(options.output)!r} exists; use --overwrite, or -o for another name")
-    reading = Reading(delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header)
+    reading = Reading(
+        delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
+        sheet=options.sheet, labels=options.labels,
+    )  # fmt: skip
     suggestion = suggest_policy(options.source, options.preset, reading)
     try:
         options.output.write_text(suggestion.text, encoding="utf-8")
@@ -359,6 +384,17 @@ def _attack(options: argparse.Namespace) -> int:
     else:
         print("\n".join(belief_lines(found, bound)))
     return 1 if above else 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from maskwright.workbench.serve import Options, serve
+
+    return serve(
+        Options(
+            options.paths, options.workspace, options.host, options.port, options.name, options.memory,
+            options.max_upload, not options.no_browser, options.json,
+        )
+    )  # fmt: skip
 
 
 def _audit(options: argparse.Namespace) -> int:

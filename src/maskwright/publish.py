@@ -49,6 +49,7 @@ from maskwright.verify import reference_to
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode
+    from maskwright.report.around import Around
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,13 @@ def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def prepared(job: Job, on_event: Callable[[Event], None] | None = None) -> Iterator[Prepared]:
+def prepared(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Prepared]:
     """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
     try:
         yield this.prepare()
     finally:
@@ -109,12 +114,16 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    known = ("objective", "suppression", "suppress", "suppressed_rows")
-    options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
     with prepared(job, on_event) as ready:
         with suppress(DestinationError):  # the levels that a search finds are an outcome too
             history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
-        return minimal_nodes(ready.task, **options)
+        return minimal_nodes(ready.task, **node_options(job.policy))
+
+
+def node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
 
 
 class Run:
@@ -316,6 +325,7 @@ class Run:
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
             release = self.finish(made, verdicts, places)
+            around = self.look_around(made) if keep_private != "none" else None
             with self.step("reporting"):
                 resolved, context = made.resolved, made.prepared.task.context
                 contents = Contents(
@@ -323,7 +333,9 @@ class Run:
                     [Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine)) for p in made.parts],
                     files, kind, self.examples(made, written),
                     reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
-                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
+                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),
+                     "command": _command(self.job)},
+                    around,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
         except OSError as problem:
@@ -331,6 +343,14 @@ class Run:
                 f"cannot write the release to {str(stage.destination)!r}: {problem.strerror or problem}"
             ) from None
         return release
+
+    def look_around(self, made: _Made) -> Around:
+        """What a stricter or a looser policy would cost, for the private report."""
+        from maskwright.report.around import look_around
+
+        with self.step("trying other settings"):
+            pieces = [part.piece for part in made.parts]
+            return look_around(pieces, self.job.policy.recoding.exact, self.timings)
 
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
@@ -450,3 +470,9 @@ def _seeded(seed: int) -> bytes:
 
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def _command(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"

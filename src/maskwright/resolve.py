@@ -25,7 +25,9 @@ def reading(policy: Policy) -> Reading:
     """How the policy says that the file is to be read."""
     i = policy.input
     lists = tuple(name for name, column in policy.columns.items() if column.multivalued is True)
-    return Reading(i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists)
+    return Reading(
+        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels
+    )  # fmt: skip
 
 
 def sensitive_attributes(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, list[str]]:
@@ -272,9 +274,14 @@ def _check_columns(policy: Policy, table: Table) -> None:
 
 
 def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
-    column = policy.columns[name]
     domains = [engine.domain(table, name).values for table in tables]
     values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
+    return hierarchy_of(policy, name, values)
+
+
+def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
+    """The hierarchy that the policy describes for a column with these values."""
+    column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
 

@@ -16,7 +16,7 @@ import pytest
 import maskwright as mw
 from maskwright.errors import NotVerified, PolicyError, PolicyNotMet
 from maskwright.verify import verify
-from patients import write_csv
+from patients import Command, write_csv
 
 HEADER = ["name", "age", "sex", "job", "income", "ward", "symptoms"]
 SYMPTOMS = ["cough", "fever", "pain", "rash"]
@@ -162,6 +162,22 @@ def test_it_can_be_attacked_later(source: Path, tmp_path: Path) -> None:
     assert "false" not in shares.worst.why
 
 
+def test_the_command_attacks_one_release_or_several(
+    source: Path, tmp_path: Path, maskwright: Command
+) -> None:
+    for name, recoding in (("r", "generalise"), ("s", "bucketize")):
+        mw.anonymize(source, policy(GIVEN, recoding=recoding), tmp_path / name)
+    one = maskwright("attack", tmp_path / "r", "--attack", "intersection")
+    assert one.code == 0, one.err
+    assert "rows of table-1 and table-2: two belong together" in one.out
+    both = maskwright("attack", tmp_path / "r", tmp_path / "s", "--attack", "intersection", "--json")
+    assert both.code == 0, both.err
+    measures = both.json["beliefs"][0]["measures"]
+    assert set(measures["in_several_tables"]) >= {"job", "income", "symptoms=cough"}
+    everything = maskwright("attack", tmp_path / "r")
+    assert "background-join" in everything.out
+
+
 def test_a_changed_table_is_noticed(source: Path, tmp_path: Path) -> None:
     mw.anonymize(source, policy(GIVEN), tmp_path / "r")
     path = tmp_path / "r/public/table-2.csv"
@@ -256,3 +272,26 @@ def test_one_sensitive_attribute_needs_no_codip(source: Path) -> None:
         mw.anonymize(source, made)
     with pytest.raises(PolicyError, match="unit"):
         mw.anonymize(source, policy(GIVEN) | {"unit": "name"})
+
+
+def test_the_frontier_without_a_release(source: Path) -> None:
+    found = mw.plan_frontier(source, policy())
+    assert found["exact"]
+    points = found["fronts"][0]["points"]
+    assert (points[0]["association_loss"], points[0]["information_exposure"]) == (1.0, 0.0)
+    assert points[-1]["plan"] == [["job", "income", *(f"symptoms={s}" for s in SYMPTOMS)]]
+    assert points[-1]["association_loss"] == 0.0
+    losses = [p["association_loss"] for p in points]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_requirements_on_belief_are_judged_table_by_table(source: Path) -> None:
+    belief = {"model": "belief", "max": "0.95", "adversary": "neighbour"}
+    made = policy(GIVEN, require=[{"model": "k-anonymity", "k": 8}, belief])
+    verdicts = [v for v in mw.anonymize(source, made).verdicts if v.model == "belief"]
+    assert {(v.part, v.attribute) for v in verdicts} == {
+        ("table-1", "job"), ("table-1", "income"), *(("table-2", f"symptoms={s}") for s in SYMPTOMS)
+    }  # fmt: skip
+    made["require"][1] = belief | {"max": "0.1"}
+    with pytest.raises(PolicyNotMet, match="belief"):
+        mw.anonymize(source, made)

@@ -83,6 +83,7 @@ class Intersection(Attack):
                 found[name] = belief, how
         found |= self._sets(targets, crowd, where)
         worst = max((b for b, _ in found.values()), key=lambda b: (b.after, -b.before), default=NOTHING)
+        most, people = max(vulnerable.values(), default=Fraction(0)), max(1, int(crowd.sizes.sum()))
         kinds = {kind for _, kind in found.values()}
         kind: Kind = "estimated" if "estimated" in kinds else "bounded" if "bounded" in kinds else "exact"
         return Beliefs(
@@ -90,9 +91,10 @@ class Intersection(Attack):
             {
                 **beside(targets[0], every),
                 "dropped_people": max(dropped_people(t.grouping) for t in targets),
-                "vulnerable_share": max(vulnerable.values(), default=Fraction(0)) / max(1, int(crowd.sizes.sum())),
+                "vulnerable_people": int(most),
+                "vulnerable_share": most / people,
                 "attributes": {
-                    name: {"worst": b, "kind": kind, "vulnerable_people": int(vulnerable.get(name, 0))}
+                    name: {"worst": b, "kind": kind} | _share(vulnerable.get(name), people)
                     for name, (b, kind) in found.items()
                 },
                 "in_several_tables": [name for name, tables in where.items() if len(tables) > 1],
@@ -129,6 +131,13 @@ class Intersection(Attack):
 
 
 Kind = Literal["exact", "sampled", "estimated", "bounded"]
+
+
+def _share(vulnerable: Fraction | None, people: int) -> dict[str, Any]:
+    """How many are vulnerable, where that was counted."""
+    if vulnerable is None:
+        return {}
+    return {"vulnerable_people": int(vulnerable), "vulnerable_share": vulnerable / people}
 
 
 def _alone(target: Target, secrets: Secrets) -> Belief:

@@ -28,6 +28,8 @@ class Input(Settings):
     quote: str | None = Field(None, min_length=1, max_length=1, description="quote character of a CSV file")
     encoding: str = Field("utf-8", description="of a CSV file: utf-8, latin-1, cp1252, utf-16 …")
     header: bool = Field(True, description="does a CSV file begin with a line of column names?")
+    sheet: str | None = Field(None, description="of an Excel workbook that has several")
+    labels: bool = Field(False, description="of a Stata or SPSS file: value labels in place of the codes")
 
 
 class Missing(Settings):

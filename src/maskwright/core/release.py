@@ -11,6 +11,7 @@ from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping
+from maskwright.core.mapping import AppliedMapping, applied_mapping
 from maskwright.core.policy import Policy
 from maskwright.core.verdict import Measured, Verdict, plain
 
@@ -64,6 +65,11 @@ class Release:
     def groupings(self) -> tuple[Grouping, ...]:
         """One for each part of the release; a bucketized part has two tables and one grouping."""
         return tuple({id(part.grouping): part.grouping for part in self.parts}.values())
+
+    @property
+    def mapping(self) -> AppliedMapping:
+        """As what every value of the quasi-identifiers was published. As sensitive as the input (see `reveals`)."""
+        return applied_mapping(self.grouping, self.policy.recoding.exact)
 
     @property
     def ok(self) -> bool:

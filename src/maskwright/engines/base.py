@@ -34,6 +34,8 @@ class Reading:
     header: bool = True
     missing: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
+    sheet: str | None = None
+    labels: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +25,14 @@ class Frame:
         caller: the library, "pandas", "polars", "pyarrow" or "duckdb"; "arrow" for anything else that
             offers the Arrow stream interface.
         names: its columns.
-        scannable: what DuckDB can read.
+        batches: what DuckDB can read, part after part; each part is read once, in the order of the rows.
         give: from a DuckDB relation with the published rows, and the names of the columns that keep the type
             of the source, to a table of the caller's kind.
     """
 
     caller: str
     names: tuple[str, ...]
-    scannable: Any
+    batches: Callable[[], Iterable[Any]]
     give: Give
 
 
@@ -47,9 +47,11 @@ def recognise(source: Any, lists: Collection[str] = ()) -> Frame | None:
     if library == "pyarrow" and kind in ("Table", "RecordBatch", "RecordBatchReader"):
         return _pyarrow(source)
     if library in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        return Frame("duckdb", check_names(source.columns, "the relation"), Stream(source), give_relation)
+        names = check_names(source.columns, "the relation")
+        return Frame("duckdb", names, lambda: [Stream(source)], give_relation)
     if hasattr(source, "__arrow_c_stream__"):
-        return Frame("arrow", (), Stream(source), give_relation)
+        # the stream itself, asked for once: some objects have no second one to give
+        return Frame("arrow", (), lambda: [source.__arrow_c_stream__()], _give_arrow(type(source)))
     return None
 
 
@@ -72,6 +74,22 @@ def give_relation(published: Any, typed: Collection[str]) -> Any:
     database.execute("CREATE TABLE published AS SELECT * FROM stream")
     database.unregister("stream")
     return database.table("published")
+
+
+def _give_arrow(kind: type) -> Give:
+    """The same kind where it has a constructor `from_arrow`, or is an array of nanoarrow; else a relation."""
+    maker = getattr(kind, "from_arrow", None)
+    if maker is None and kind.__module__.split(".")[0] == "nanoarrow":
+        maker = kind
+
+    def give(published: Any, typed: Collection[str]) -> Any:
+        relation = give_relation(published, typed)
+        if maker is None:
+            return relation
+        made = maker(Stream(relation))
+        return made if isinstance(made, kind) else relation
+
+    return give
 
 
 # --- pandas -------------------------------------------------------------------------------------------
@@ -100,7 +118,7 @@ def _pandas(frame: Any, lists: Collection[str]) -> Frame:
 
     # a frame of its own: no index, no attrs, and nothing the caller could change meanwhile
     scannable = pd.DataFrame({name: series.array for name, series in plain.items()}, copy=False)
-    return Frame("pandas", names, scannable, give)
+    return Frame("pandas", names, lambda: [scannable], give)
 
 
 def _listed(series: Any) -> Any:
@@ -109,7 +127,7 @@ def _listed(series: Any) -> Any:
 
     def as_list(value: Any) -> Any:
         if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "ndarray":
-            return [_text(item, series.name) for item in value]
+            return [text_of_mixed(item, series.name) for item in value]
         return value if isinstance(value, str) or not pd.isna(value) else None
 
     return series.map(as_list).astype(object) if series.dtype == object else series
@@ -127,10 +145,10 @@ def _plain_series(series: Any) -> Any:
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     if inferred in ("string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime"):
         return series if inferred in ("string", "empty") else series.infer_objects()
-    return series.map(lambda value: _text(value, series.name)).astype(object)
+    return series.map(lambda value: text_of_mixed(value, series.name)).astype(object)
 
 
-def _text(value: Any, name: object) -> str | None:
+def text_of_mixed(value: Any, name: object) -> str | None:
     """A value of a column of mixed types, as canonical text."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -162,10 +180,29 @@ def _polars(frame: Any) -> Frame:
     import polars as pl
 
     lazy = isinstance(frame, pl.LazyFrame)
-    eager = frame.collect() if lazy else frame
-    names = check_names(eager.columns, "the data frame")
-    schema = dict(eager.schema)
+    try:
+        schema = dict(frame.collect_schema())
+    except pl.exceptions.PolarsError as problem:
+        raise _query_failed(problem) from None
+    names = check_names(list(schema), "the data frame")
     texts = (pl.Categorical, pl.Enum)
+
+    def batches() -> Iterator[Any]:
+        """A lazy frame runs in its streaming engine, and is never there as a whole."""
+        if not lazy:
+            yield Stream(frame)
+            return
+        words = [
+            name for name, kind in schema.items() if isinstance(kind, texts)
+        ]  # parts number them differently
+        plain = frame.with_columns(pl.col(words).cast(pl.String)) if words else frame
+        try:
+            if hasattr(plain, "collect_batches"):
+                yield from map(Stream, plain.collect_batches())
+            else:  # before polars 1.34
+                yield Stream(plain.collect(engine="streaming"))
+        except pl.exceptions.PolarsError as problem:
+            raise _query_failed(problem) from None
 
     def give(published: Any, typed: Collection[str]) -> Any:
         out = pl.DataFrame(Stream(published))
@@ -175,7 +212,12 @@ def _polars(frame: Any) -> Frame:
         out = out.cast(keep)
         return out.lazy() if lazy else out
 
-    return Frame("polars", names, Stream(eager), give)
+    return Frame("polars", names, batches, give)
+
+
+def _query_failed(problem: Exception) -> InputError:
+    """What polars says may hold values of the table, so only its kind is repeated."""
+    return InputError(f"the query of the lazy frame fails ({type(problem).__name__}); collect it to see why")
 
 
 def _pyarrow(table: Any) -> Frame:
@@ -195,4 +237,4 @@ def _pyarrow(table: Any) -> Frame:
                 out = out.set_column(i, field.name, out.column(i).cast(kind))
         return out
 
-    return Frame("pyarrow", names, scannable, give)
+    return Frame("pyarrow", names, lambda: [scannable], give)

@@ -102,10 +102,12 @@ class Codip(Method):
         chooser = Chooser(self, projections, association_of(task))
         tables = chooser.tables()
         figures = chooser.figures(tables)
+        plans = {"frontier": frontier_of(task, chooser.association, self.discernibility)}
         pieces = []
         for i, subset in enumerate(tables):
             piece = projections.made[subset]
-            grouping = replace(piece.grouping, search={**figures, **piece.grouping.search})
+            found = {**figures, **piece.grouping.search, **(plans if i == 0 else {})}
+            grouping = replace(piece.grouping, search=found)
             name = "data" if len(tables) == 1 else f"table-{i + 1}"
             pieces.append(replace(piece, name=name, grouping=grouping))
         return pieces
@@ -147,7 +149,6 @@ class Chooser:
             "information_exposure": self.association.beta(tables),
             **self.found,
             "tables_tried": len(self.projections.made) + len(self.projections.refused),
-            "frontier": frontier_of(self.projections.task, self.association, self.method.discernibility),
         }
 
     # -- the three kinds of plans ----------------------------------------------------------------------

@@ -52,14 +52,14 @@ class Projections:
         if self.cap is not None and grouping.discernibility > self.cap:
             raise PolicyNotMet(
                 f"discernibility is {grouping.discernibility}, asked at most {self.cap}"
-                + ("" if self.least_discernible else "; base: {objective: discernibility} may do better")
+                + ("; base: {objective: discernibility} may do better" if self.other_objective else "")
             )
         return Piece("data", task, self.base, grouping)
 
     @property
-    def least_discernible(self) -> bool:
-        """Does the base method look for the least discernibility?"""
-        return getattr(self.base, "objective", None) == "discernibility"
+    def other_objective(self) -> bool:
+        """Could the base method look for the least discernibility, but does not?"""
+        return getattr(self.base, "objective", "discernibility") != "discernibility"
 
     def in_words(self, subset: Subset) -> str:
         return ", ".join(self.names[i] for i in subset)
