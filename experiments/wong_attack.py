@@ -120,13 +120,17 @@ def judged(rows: Sequence[Mapping[str, Any]], ms: Sequence[int], sizes: Sequence
         f"{sizes[-1]} quasi-identifiers, with credibilities between {min(r['credibility'] for r in known):.2f} and "
         f"{max(r['credibility'] for r in known):.2f}. The attack takes {along_m[0]['attack seconds']:.1f} s at m = "
         f"{ms[0]} and {along_m[-1]['attack seconds']:.1f} s at m = {ms[-1]} (printed: 173 and 239 s on a Pentium IV). "
-        f"Of the four trends, {', '.join(f'({c})' for c, held in claims.items() if held) or 'none'} hold; "
-        f"{', '.join(f'({c})' for c, held in claims.items() if held is None) or 'none'} cannot be decided."
+        f"Of the four trends, {_listed(claims, True)} hold ((d): within 0.15 of 0.9), {_listed(claims, False)} not"
+        + (f", {_listed(claims, None)} cannot be decided." if None in claims.values() else ".")
     )
     verdict: Verdict = (
         "holds" if all(claims.values()) else "holds in part" if any(claims.values()) else "does not hold"
     )
     return text, verdict
+
+
+def _listed(claims: Mapping[str, bool | None], which: bool | None) -> str:
+    return ", ".join(f"({c})" for c, held in claims.items() if held is which) or "none"
 
 
 def _perhaps(possible: bool) -> bool | None:
