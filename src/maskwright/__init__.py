@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.engines.postgres import Postgres
     from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Postgres": "maskwright.engines.postgres",
     "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
@@ -30,6 +32,7 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Postgres",
     "Recoder",
     "Release",
     "__version__",

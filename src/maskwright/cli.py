@@ -85,7 +85,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_anonymize(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "source",
+        help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database (postgresql://user@host/name)",
+    )
+    _add_database(command)
+    command.add_argument(
+        "--into", metavar="TABLE", help="also write the release to this table of the database"
+    )
+    command.add_argument("--database", metavar="URL", help="of --into (default: the database of the source)")
     command.add_argument("-p", "--policy", required=True, type=Path, help="policy file")
     command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
@@ -97,8 +105,41 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _add_database(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--table", help="of a database: schema.name")
+    command.add_argument("--query", help="a SELECT in place of --table")
+
+
+def _source(options: argparse.Namespace) -> Any:
+    """What is to be read: a path, or a table or query of a database."""
+    if options.table is None and options.query is None:
+        return options.source
+    from maskwright.engines.postgres import Postgres
+
+    return Postgres(options.source, options.table, options.query)
+
+
+def _shown(options: argparse.Namespace) -> str:
+    """The source for people: an address may hold a password."""
+    if options.table is None and options.query is None:
+        return str(options.source)
+    return "postgresql://… " + (f"--table {options.table}" if options.table else "--query …")
+
+
+def _into(options: argparse.Namespace) -> Any:
+    if options.into is None:
+        return None
+    from maskwright.engines.postgres import SCHEMES, Postgres
+
+    url = options.database or (options.source if options.source.startswith(SCHEMES) else None)
+    if url is None:
+        raise UsageError("--into: name the database with --database postgresql://user@host/name")
+    return Postgres(url, options.into)
+
+
 def _add_init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="a file: CSV, Parquet, Excel, Stata, SPSS or SAS")
+    command.add_argument("source", help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database")
+    _add_database(command)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
     )
@@ -110,7 +151,9 @@ def _add_init(command: argparse.ArgumentParser) -> None:
     command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
     command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
     command.add_argument("--sheet", help="of an Excel workbook that has several")
-    command.add_argument("--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes")
+    command.add_argument(
+        "--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes"
+    )
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
@@ -188,7 +231,7 @@ def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.publish import Job
 
     job = Job(
-        source=options.source, policy=Policy.load(options.policy), destination=options.output,
+        source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
     )  # fmt: skip
     return _publish(job, options)
@@ -238,7 +281,8 @@ def _init(options: argparse.Namespace) -> int:
         delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
         sheet=options.sheet, labels=options.labels,
     )  # fmt: skip
-    suggestion = suggest_policy(options.source, options.preset, reading)
+    source = _source(options)
+    suggestion = suggest_policy(source, options.preset, reading)
     try:
         options.output.write_text(suggestion.text, encoding="utf-8")
     except OSError as problem:
@@ -250,7 +294,7 @@ def _init(options: argparse.Namespace) -> int:
             )
         )
     else:
-        print("\n".join(suggestion_lines(suggestion, options.source, options.output)))
+        print("\n".join(suggestion_lines(suggestion, _shown(options), options.output)))
     return 0
 
 

@@ -37,6 +37,8 @@ from maskwright.core.summary import Summary
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
+from maskwright.engines.pg_release import Pending, check_target, staged
+from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.folder import Contents, KeepPrivate, write_words
 from maskwright.judge import INSTEAD, judged
@@ -72,6 +74,7 @@ class Job:
     engine: str = "duckdb"
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
+    into: Postgres | None = None
 
 
 def run(
@@ -81,6 +84,7 @@ def run(
 ) -> Release:
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
+    refuse_address(job.source)
     if job.destination is None:
         return _Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
     for line in store.recover(job.destination):
@@ -134,6 +138,8 @@ class _Run:
                 verdicts = self.recount(made, made.tables)
             tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
             release = self.finish(made, verdicts, tables)
+            with self.in_database(made) as put:
+                put()
         except BaseException:
             self.close()
             raise
@@ -146,11 +152,34 @@ class _Run:
         """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
         made = self.make()
         release = self.write(stage, made, keep_private)
-        with self.step("putting it in place"):
+        with self.in_database(made) as put, self.step("putting it in place"):
             made.prepared.stamp.check()
             stage.commit()
+            put()
         self.progress.emit(Event("done", f"published to {stage.destination}"))
         return replace(release, path=stage.destination)
+
+    @contextmanager
+    def in_database(self, made: _Made) -> Iterator[Callable[[], None]]:
+        """The release in tables of a database too, recounted there; `put` makes them visible."""
+        if self.job.into is None:
+            yield lambda: None
+            return
+        with self.step("writing to the database"):
+            self.spill.mkdir(exist_ok=True)
+            with staged(self.engine, made.tables, self.job.into, self.job.overwrite, self.spill) as pending:
+                self.recount(made, pending.tables)
+                pending.swap()
+                yield lambda: self.commit(pending)
+        self.progress.note(f"written to {self.job.into}")
+
+    def commit(self, pending: Pending) -> None:
+        try:
+            pending.commit()
+        except DestinationError as problem:
+            folder = self.job.destination
+            there = f"; the folder {str(folder)!r} is the new release all the same" if folder else ""
+            raise DestinationError(f"{problem}; the database has what it had before{there}") from None
 
     def save(
         self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
@@ -167,6 +196,11 @@ class _Run:
     def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
+        if job.into is not None:
+            tables = (
+                ["quasi-identifiers", "sensitive"] if job.policy.recoding.name == "bucketize" else ["data"]
+            )
+            check_target(job.into, job.overwrite, tables)
         with self.step("reading"):
             stamp = _Stamp.of(job.source)
             source = engine.open(job.source, reading(job.policy))
@@ -457,4 +491,6 @@ def _seeded(seed: int) -> bytes:
 
 
 def _name(source: Any) -> str:
+    if isinstance(source, Postgres):
+        return str(source)
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__

@@ -14,10 +14,10 @@ from sqlglot import exp
 from maskwright.core.classes import Ints
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, recoding, sql
+from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
-from maskwright.engines.opening import DuckTable, open_frame, open_path
+from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -32,7 +32,10 @@ class DuckDBEngine:
         self._db = Database(memory, temp, threads)
 
     def open(self, source: Any, reading: Reading) -> DuckTable:
-        if isinstance(source, (str, Path)):
+        postgres.refuse_address(source)
+        if isinstance(source, (postgres.Postgres, postgres.Snapshot)):
+            table = open_postgres(self._db, source, reading)
+        elif isinstance(source, (str, Path)):
             table = open_path(self._db, Path(source), reading)
         else:
             frame = frames.recognise(source)
@@ -210,7 +213,17 @@ class DuckDBEngine:
 def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
     label = "the published table"
     return DuckTable(
-        recoded.columns, t.caller, t.format, label, name, {}, True, "rowid", t.frame, recoded.typed
+        recoded.columns,
+        t.caller,
+        t.format,
+        label,
+        name,
+        {},
+        True,
+        "rowid",
+        t.frame,
+        recoded.typed,
+        origin=t.origin,
     )
 
 
