@@ -14,7 +14,7 @@ from pathlib import Path
 from experiments.common import PAPERS, Done, Experiment, leave
 from experiments.pages import write_pages
 
-MODULES = ("cormode", "martin", "truta")
+MODULES = ("codip", "cormode", "martin", "truta")
 
 
 def experiments() -> list[Experiment]:

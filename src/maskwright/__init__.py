@@ -9,7 +9,16 @@ from maskwright.version import __version__
 
 if TYPE_CHECKING:
     from maskwright import attacks, methods, metrics, models
-    from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
+    from maskwright.api import (
+        anonymize,
+        attack,
+        audit,
+        compare,
+        minimal_nodes,
+        plan_frontier,
+        policy_schema,
+        suggest_policy,
+    )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
     from maskwright.engines.postgres import Postgres
@@ -24,7 +33,9 @@ _HOME = {
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
     "audit": "maskwright.api",
+    "compare": "maskwright.api",
     "minimal_nodes": "maskwright.api",
+    "plan_frontier": "maskwright.api",
     "policy_schema": "maskwright.api",
     "suggest_policy": "maskwright.api",
 }
@@ -40,10 +51,12 @@ __all__ = [
     "attack",
     "attacks",
     "audit",
+    "compare",
     "methods",
     "metrics",
     "minimal_nodes",
     "models",
+    "plan_frontier",
     "policy_schema",
     "suggest_policy",
 ]

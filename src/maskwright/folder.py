@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,11 +13,12 @@ import numpy as np
 
 from maskwright import store
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.persist import save_census, save_grouping
+from maskwright.core.persist import part_folder, save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
 from maskwright.report import write_data_card, write_report
+from maskwright.report.plans import frontier_csv, frontier_of
 from maskwright.report.report import Examples
 from maskwright.tables import Layout
 from maskwright.verify import CLASSES, REFERENCE, sha256
@@ -27,20 +28,29 @@ KeepPrivate = Literal["all", "report", "none"]
 MAPPING = "mapping.csv"
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A part of a release as it was written; `classes` is what nobody can count in its tables."""
+
+    name: str
+    grouping: Grouping
+    layouts: Sequence[Layout]
+    classes: Mapping[str, Any] | None
+
+
 @dataclass(frozen=True)
 class Contents:
     """What a folder is filled with, besides the tables.
 
-    `reference` and `classes` are what `verify` needs to know of the input; `source` names and fingerprints it.
+    `reference` is what `verify` needs to know of the input; `source` names and fingerprints it.
     """
 
     release: Release
-    layouts: Sequence[Layout]
+    parts: Sequence[Written]
     files: Mapping[str, str]  # table → file name
     format: Format
     examples: Examples
     reference: Mapping[str, Any]
-    classes: Mapping[str, Any] | None
     source: Mapping[str, Any]
 
 
@@ -49,10 +59,11 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     release = contents.release
     promised = [
         {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
+        | ({"part": v.part} if v.part else {})
         | ({"status": v.status} if v.status else {})
         for v in release.verdicts
     ]
-    dictionary = data_dictionary(release.grouping, release.policy, contents.layouts)
+    dictionary = data_dictionary(release.policy, contents.parts)
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
     mapping = release.mapping
@@ -67,13 +78,20 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     if mapping.reveals:
         mapping.write(private / MAPPING)
     write_report(private / "report.html", release, contents.examples, dictionary)
-    write_json(private / REFERENCE, contents.reference)
-    if contents.classes is not None:
-        write_json(private / CLASSES, contents.classes)
-    if keep_private == "all":
-        save_grouping(release.grouping, private)
-        if release.target is not None and release.target.census is not None:
-            save_census(release.target.census, private)
+    write_json(private / REFERENCE, {**contents.reference, "parts": [part.name for part in contents.parts]})
+    for part in contents.parts:
+        folder = part_folder(private, part.name, len(contents.parts))
+        folder.mkdir(exist_ok=True)
+        if part.classes is not None:
+            write_json(folder / CLASSES, part.classes)
+        if keep_private == "all":
+            save_grouping(part.grouping, folder)
+    found = frontier_of(release)
+    if found is not None:
+        write_json(private / "plans.json", found)
+        (private / "plans.csv").write_text(frontier_csv(found), encoding="utf-8")
+    if keep_private == "all" and release.target is not None and release.target.census is not None:
+        save_census(release.target.census, private)
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,
@@ -91,13 +109,16 @@ def _public_manifest(
     tables = [
         {
             "file": contents.files[layout.name],
+            "part": part.name,
             "format": contents.format,
-            "rows": release.grouping.published_rows,
+            "rows": part.grouping.published_rows,
             "columns": list(layout.columns),
             "classes_by": list(layout.classes_by),
             "sensitive": list(layout.sensitive),
+            "sets": [replace(s, sizes=None).as_dict() for s in layout.sets],
         }
-        for layout in contents.layouts
+        for part in contents.parts
+        for layout in part.layouts
     ]
     return {
         "format": 1,
@@ -111,13 +132,32 @@ def _public_manifest(
     }
 
 
-def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout]) -> dict[str, Any]:
+def data_dictionary(policy: Policy, parts: Sequence[Written]) -> dict[str, Any]:
     """What each published column means now. Public: holds labels that occur in the release, nothing else."""
-    shown = exact_view(grouping) if policy.recoding.exact else grouping
+    columns = [column for part in parts for column in _columns(policy, part)]
+    rows = [part.grouping.published_rows for part in parts]
+    found: dict[str, Any] = {"columns": columns, "rows": rows[0], "recoding": policy.recoding.name}
+    if len(parts) > 1:
+        found["parts"] = [
+            {"name": p.name, "rows": n, "sensitive": sorted({c for x in p.layouts for c in _shown(x)})}
+            for p, n in zip(parts, rows, strict=True)
+        ]
+    return found
+
+
+def _shown(layout: Layout) -> list[str]:
+    """The sensitive columns of a table as they are published."""
+    owner = {bit: s.name for s in layout.sets for bit in s.bits}
+    return [owner.get(name, name) for name in layout.sensitive]
+
+
+def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
+    shown = exact_view(part.grouping) if policy.recoding.exact else part.grouping
     names = level_names(shown) or {}
     published = {labels.attribute: labels for labels in shown.labels}
     columns = []
-    for layout in layouts:
+    for layout in part.layouts:
+        sets = {s.name: s for s in layout.sets}
         for name in layout.columns:
             column: dict[str, Any] = {"name": name, "table": layout.name}
             if name not in policy.columns:
@@ -125,6 +165,8 @@ def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout
                 columns.append(column)
                 continue
             column["role"] = policy.columns[name].role
+            if name in sets:
+                column |= {"set_of": list(sets[name].values), "separator": sets[name].separator}
             if name in published:
                 labels = published[name]
                 texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
@@ -133,7 +175,7 @@ def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout
                 column["labels"] = sorted(t for t in texts if t is not None)
                 column["missing"] = None in texts
             columns.append(column)
-    return {"columns": columns, "rows": grouping.published_rows, "recoding": policy.recoding.name}
+    return columns
 
 
 def hashes(folder: Path) -> dict[str, str]:

@@ -82,8 +82,8 @@ def test_public_only_when_every_value_is_published(table: Path, tmp_path: Path) 
     release = mw.anonymize(table, policy(method="mondrian", recoding=exact, require=models), tmp_path / "r")
     assert not release.mapping.reveals
     lines = (tmp_path / "r/public/mapping.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "column,value,label"
-    assert "age,34,34" in lines
+    assert lines[0] == "table,column,value,label"
+    assert "data,age,34,34" in lines
     coarse = mw.anonymize(table, policy(), tmp_path / "s")
     assert coarse.mapping.reveals
     assert not (tmp_path / "s/public/mapping.csv").exists()

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
 
@@ -32,6 +33,7 @@ class Reading:
     encoding: str = "utf-8"
     header: bool = True
     missing: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
     sheet: str | None = None
     labels: bool = False
 
@@ -118,6 +120,15 @@ class Engine(Protocol):
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
         """Distinct canonical values. With `limit`, at most that many values (the commonest)."""
+
+    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
+        """The distinct canonical values in the sets of a column (texts with a separator, or lists)."""
+
+    def unfold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
+        """The table with its columns of sets replaced by one yes-or-no column for each of their values."""
+
+    def fold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
+        """A recoded table with sets in place of those columns again."""
 
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples and profiles."""

@@ -12,9 +12,10 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, sql
+from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, sets, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
@@ -38,7 +39,7 @@ class DuckDBEngine:
         elif isinstance(source, (str, Path)):
             table = open_path(self._db, Path(source), reading)
         else:
-            frame = frames.recognise(source)
+            frame = frames.recognise(source, reading.lists)
             if frame is None:
                 raise InputError(
                     f"cannot read a {type(source).__module__}.{type(source).__name__}; hand in a path or a pandas, "
@@ -80,6 +81,18 @@ class DuckDBEngine:
         numeric = bool(values) and all(map(sql.NUMBER.fullmatch, values))
         values = sorted(values, key=lambda v: (Decimal(v), v)) if numeric else sorted(values)
         return Domain(tuple(values), tuple(int(rows[v]) for v in values), missing, numeric)
+
+    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
+        return sets.elements(self._db, _duck(table), column, separator)
+
+    def unfold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        t = _duck(table)
+        unfolded = sets.unfold(self._db, t, columns)
+        self._unchanged(t)
+        return unfolded
+
+    def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        return sets.fold(self._db, _duck(table), columns)
 
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         t = _duck(table)
@@ -224,6 +237,7 @@ def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
         t.frame,
         recoded.typed,
         origin=t.origin,
+        sets=t.sets,
     )
 
 

@@ -36,12 +36,12 @@ class Frame:
     give: Give
 
 
-def recognise(source: Any) -> Frame | None:
-    """The frame behind an object, or None when it is none."""
+def recognise(source: Any, lists: Collection[str] = ()) -> Frame | None:
+    """The frame behind an object, or None when it is none; some of its columns may hold lists."""
     library = type(source).__module__.split(".")[0]
     kind = type(source).__name__
     if library == "pandas" and kind == "DataFrame":
-        return _pandas(source)
+        return _pandas(source, lists)
     if library == "polars" and kind in ("DataFrame", "LazyFrame"):
         return _polars(source)
     if library == "pyarrow" and kind in ("Table", "RecordBatch", "RecordBatchReader"):
@@ -95,11 +95,11 @@ def _give_arrow(kind: type) -> Give:
 # --- pandas -------------------------------------------------------------------------------------------
 
 
-def _pandas(frame: Any) -> Frame:
+def _pandas(frame: Any, lists: Collection[str]) -> Frame:
     if frame.columns.nlevels != 1:
         raise InputError("the data frame: its columns have several levels; flatten them to one name each")
     names = check_names(list(frame.columns), "the data frame")
-    plain = {name: _plain_series(frame[name]) for name in names}
+    plain = {n: _listed(frame[n]) if n in lists else _plain_series(frame[n]) for n in names}
     kinds = {name: series.dtype for name, series in plain.items()}
 
     def give(published: Any, typed: Collection[str]) -> Any:
@@ -108,7 +108,9 @@ def _pandas(frame: Any) -> Frame:
             warnings.simplefilter("ignore", DeprecationWarning)
             out = published.df(date_as_object=True)
         for name in out.columns:
-            if name in typed and out[name].dtype != kinds[name]:
+            if name in lists:
+                out[name] = [list(value) for value in out[name]]
+            elif name in typed and out[name].dtype != kinds[name]:
                 out[name] = _as_dtype(out[name], kinds[name])
         return out
 
@@ -117,6 +119,18 @@ def _pandas(frame: Any) -> Frame:
     # a frame of its own: no index, no attrs, and nothing the caller could change meanwhile
     scannable = pd.DataFrame({name: series.array for name, series in plain.items()}, copy=False)
     return Frame("pandas", names, lambda: [scannable], give)
+
+
+def _listed(series: Any) -> Any:
+    """A column of lists (or sets, or arrays) as lists of texts; what is no list passes, to be refused by its type."""
+    import pandas as pd
+
+    def as_list(value: Any) -> Any:
+        if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "ndarray":
+            return [text_of_mixed(item, series.name) for item in value]
+        return value if isinstance(value, str) or not pd.isna(value) else None
+
+    return series.map(as_list).astype(object) if series.dtype == object else series
 
 
 def _plain_series(series: Any) -> Any:

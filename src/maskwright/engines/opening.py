@@ -33,6 +33,7 @@ class DuckTable:
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
         origin: the types of the columns in the database server that they come from.
+        sets: the columns of sets that were replaced by their bits, as they were.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -47,6 +48,7 @@ class DuckTable:
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
+    sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
 
     def source(self) -> exp.Expression:
         return sql.relation(self.relation, "t")

@@ -146,6 +146,11 @@ class Recoder:
                 "this release is not a full-domain recoding: its groups have labels of their own, which new rows do "
                 "not fit into; only generalised releases of lattice methods can be applied to new rows"
             )
+        if target.beside or any(column.multivalued for column in policy.columns.values()):
+            raise UsageError(
+                "this release has several tables, or columns of sets: new rows cannot be checked against those; make a "
+                "new release of all rows"
+            )
         if policy.unit:
             raise UsageError(
                 "this release counts people by a unit: whether a new row belongs to somebody who is in it already "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from maskwright.report.html import page, table, tag
+from maskwright.report.html import Markup, page, table, tag
 
 ESTIMATE = (
     "To count the people with certain quasi-identifiers and certain sensitive values, add up over the groups: (rows of "
@@ -60,15 +60,42 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         table(("column", "role", "what it holds now", "values"), rows),
         tag("h2", "What was promised"),
         tag("ul", *(tag("li", promise(p)) for p in promised)),
+        *_relation(dictionary.get("parts", ())),
         tag("h2", "How to compute with it"),
         *(tag("p", text) for text in HOW[dictionary["recoding"]]),
         tag("p", "Records that would have been too rare may be absent, so totals can be slightly lower."),
     )
 
 
+def _relation(parts: Sequence[Mapping[str, Any]]) -> list[Markup]:
+    """How several tables about the same people relate, and what cannot be linked."""
+    if not parts:
+        return []
+    rows = [(p["name"], p["rows"], ", ".join(p["sensitive"])) for p in parts]
+    return [
+        tag("h2", "How the tables relate"),
+        table(("table", "rows", "sensitive columns"), rows, numbers=(1,)),
+        tag(
+            "p",
+            f"The {len(parts)} tables describe the same people, each with the quasi-identifiers and with some of the "
+            "sensitive columns. They cannot be joined: there is no key, each has its own order of rows, and each was "
+            "recoded on its own, so the same person may carry other labels in another table.",
+        ),
+        tag(
+            "p",
+            "Within a table, columns of a row belong to the same person. Across tables nothing can be said about "
+            "one person, and associations between columns of different tables are not in this release: do not "
+            "estimate them by joining on quasi-identifiers.",
+        ),
+    ]
+
+
 def _meaning(column: Mapping[str, Any]) -> str:
     if column["role"] == "group":
         return "the number of the group, the same in every table"
+    if "set_of" in column:
+        how = "a list" if column["separator"] is None else f"separated by “{column['separator']}”"
+        return f"a set of values ({how}); empty: none of these values"
     if column["role"] != "quasi-identifier":
         return "as collected"
     if not column["recoded"]:
@@ -77,7 +104,7 @@ def _meaning(column: Mapping[str, Any]) -> str:
 
 
 def _labels(column: Mapping[str, Any]) -> str:
-    labels = column.get("labels")
+    labels = column.get("labels", column.get("set_of"))
     if labels is None:
         return ""
     more = f" … ({len(labels)} in all)" if len(labels) > 12 else ""

@@ -39,6 +39,7 @@ class Series:
         points: (x, y).
         errors: half the length of a vertical bar at each point (a standard error, say).
         texts: the tooltip of each point; default: its coordinates.
+        labels: what is written beside each point; default: nothing.
         join: draw a line through the points, in their order.
         marks: draw the points themselves.
     """
@@ -47,6 +48,7 @@ class Series:
     points: Sequence[tuple[float, float]]
     errors: Sequence[float] = ()
     texts: Sequence[str] = ()
+    labels: Sequence[str] = ()
     join: bool = True
     marks: bool = True
 
@@ -204,6 +206,10 @@ def _drawn(series: Series, frame: _Frame, which: int) -> Iterator[Markup]:
         if series.marks:
             text = series.texts[i] if i < len(series.texts) else f"{series.name}: {number(x)}, {number(y)}"
             yield tag("g", tag("title", text), mark(which, frame.x(x), frame.y(y)))
+        if i < len(series.labels) and series.labels[i]:
+            end = frame.x(x) > WIDTH - RIGHT - 80
+            place = {"x": frame.x(x) + (-9 if end else 9), "y": max(TOP + 12, frame.y(y) - 8)}
+            yield tag("text", series.labels[i], **place, text_anchor="end" if end else "start")
 
 
 def mark(which: int, x: float, y: float, r: float = 4.5) -> Markup:

@@ -30,9 +30,21 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         lines.append(
             f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
         )
+    if "links" in m:
+        lines += link_lines(m["links"])
     if "singled_out" in m:
         lines += unique_lines(m["singled_out"])
     return lines
+
+
+def link_lines(links: Mapping[str, Any]) -> list[str]:
+    """How well rows of two tables can be matched, the worst pairs first."""
+    worst = sorted(links.items(), key=lambda item: -item[1]["best_guess"])
+    return [
+        f"rows of {pair}: two belong together with at most {link['best_guess']:.4g}; guessing restores "
+        f"{link['expected_share']:.2%} of them"
+        for pair, link in worst[:3]
+    ]
 
 
 def _vulnerable(m: Mapping[str, Any]) -> str:

@@ -10,8 +10,11 @@ from maskwright.core.exact import show
 from maskwright.core.grouping import exact_view
 from maskwright.core.release import Release
 from maskwright.metrics import METRICS
+from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
+from maskwright.metrics.entropy import attribute_bits
 from maskwright.metrics.loss import attribute_losses
 from maskwright.report.html import Markup, bars, join, page, table, tag
+from maskwright.report.plans import plan_section
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
 
@@ -33,6 +36,7 @@ def report(release: Release, examples: Examples, dictionary: Mapping[str, Any]) 
         _figures(release),
         _asked(release),
         _risk(release),
+        plan_section(release),
         _usefulness(release, dictionary),
         _examples(examples),
         _search(release),
@@ -43,6 +47,8 @@ def report(release: Release, examples: Examples, dictionary: Mapping[str, Any]) 
 def _answer(release: Release) -> Markup:
     worst = max(release.beliefs, key=lambda b: b.worst.after, default=None)
     lines = [tag("p", worst.sentence())] if worst else []
+    if release.history.get("chosen_by_looking"):
+        lines.append(tag("p", f"Measured, not guaranteed: {release.history['why']}."))
     if release.seeded:
         lines.append(tag("p", "Made with a fixed seed: for tests and experiments only."))
     text = "Yes: every requirement holds" if release.ok and not release.seeded else "No"
@@ -52,11 +58,12 @@ def _answer(release: Release) -> Markup:
 
 
 def _figures(release: Release) -> Markup:
-    g = release.grouping
+    g, tables = release.grouping, release.groupings
     facts = [
+        *([(str(len(tables)), "tables that cannot be joined")] if len(tables) > 1 else []),
         (f"{g.published_rows:,}", f"rows published of {g.summary.n_rows + g.summary.dropped_missing:,}"),
-        (f"{g.suppressed_rows:,}", "rows suppressed"),
-        (f"{g.classes.n:,}", "classes"),
+        (f"{sum(x.suppressed_rows for x in tables):,}", "rows suppressed"),
+        (f"{sum(x.classes.n for x in tables):,}", "classes"),
         (show(release.metrics["information-loss"]).split(" ")[0][:7], "information loss (0 to 1)"),
     ]
     return tag(
@@ -66,8 +73,8 @@ def _figures(release: Release) -> Markup:
 
 def _asked(release: Release) -> Markup:
     rows = [
-        (v.model, v.attribute or "", v.bound, show(v.worst) if v.worst is not None else "", v.quantity,
-         v.use, "holds" if v.ok else "fails")
+        (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
+         show(v.worst) if v.worst is not None else "", v.quantity, v.use, "holds" if v.ok else "fails")
         for v in release.verdicts
     ]  # fmt: skip
     head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
@@ -124,12 +131,27 @@ def _short(ratio: object) -> str:
 
 def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     exact = release.policy.recoding.exact
-    losses = attribute_losses(exact_view(release.grouping) if exact else release.grouping)
-    rows = [
-        (c["name"], c["published_as"], len(c["labels"]), f"{float(losses[c['name']]):.1%}")
-        for c in dictionary["columns"]
-        if c["name"] in losses
-    ]
+    rows = []
+    for part in {id(p.grouping): p for p in release.parts}.values():
+        shown = exact_view(part.grouping) if exact else part.grouping
+        losses, bits = attribute_losses(shown), attribute_bits(shown)
+        moved, work = (
+            attribute_total_variation(part.grouping, exact),
+            attribute_earth_movers(part.grouping, exact),
+        )
+        tables = {p.name for p in release.parts if p.grouping is part.grouping}
+        rows += [
+            (
+                f"{c['table']}: {c['name']}" if len(release.groupings) > 1 else c["name"],
+                c.get("published_as", "as collected"), len(c["labels"]) if "labels" in c else "",
+                f"{float(losses[c['name']]):.1%}" if c["name"] in losses else "",
+                f"{bits[c['name']]:,.0f}" if c["name"] in bits else "",
+                f"{moved[c['name']]:.4f}", f"{work[c['name']]:.4f}",
+            )
+            for c in dictionary["columns"]
+            if c["table"] in tables and c["name"] in moved
+        ]  # fmt: skip
+    head = ("column", "published at level", "labels", "loss", "bits lost", "total variation", "earth mover's")
     metrics = [
         (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
@@ -137,7 +159,7 @@ def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
     return join(
         (
             tag("h2", "Usefulness"),
-            table(("column", "published at level", "labels", "loss"), rows, numbers=(2, 3)),
+            table(head, rows, numbers=(2, 3, 4, 5, 6)),
             table(("metric", "value", "scale", "what it is"), metrics),
         )
     )
@@ -155,7 +177,8 @@ def _examples(examples: Examples) -> Markup:
 
 
 def _search(release: Release) -> Markup:
-    rows = [(key.replace("_", " "), _plain(value)) for key, value in release.grouping.search.items()]
+    found = release.grouping.search.items()
+    rows = [(key.replace("_", " "), _plain(value)) for key, value in found if key != "frontier"]
     return join((tag("h2", "The search"), table(("", ""), rows)))
 
 
