@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from maskwright import history
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
@@ -13,6 +15,7 @@ from maskwright.core.events import Event, Progress
 from maskwright.core.model import Need
 from maskwright.core.population import furnished
 from maskwright.core.verdict import Measured, Verdict, plain
+from maskwright.errors import DestinationError
 from maskwright.metrics import METRICS
 from maskwright.publish import Job, Prepared, node_options, prepared
 
@@ -67,6 +70,9 @@ def explore(
     progress = Progress(on_event, cancelled)
     options = node_options(job.policy)
     with prepared(job, on_event, cancelled) as ready:
+        # whatever is published afterwards may have been chosen by what is seen here
+        with suppress(DestinationError):
+            history.record(ready.fingerprint, history.policy_hash(job.policy), "compared")
         progress.step("listing the minimal choices")
         nodes = minimal_nodes(ready.task, **options)
         progress.step("measuring them")
@@ -90,7 +96,9 @@ def _measured(ready: Prepared, node: MinimalNode, options: dict[str, Any]) -> Ch
     )
     needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
     classes = furnished(grouping, needs, task.census)
-    measured = {name: m.function(grouping, resolved.weights) for name, m in METRICS.items()}
+    measured = {
+        name: m.measure(grouping, resolved.weights) for name, m in METRICS.items() if not m.on_request
+    }
     return Choice(
         node,
         grouping.classes.n,

@@ -18,6 +18,7 @@ from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
 from maskwright.report import write_data_card, write_report
+from maskwright.report.around import Around
 from maskwright.report.plans import frontier_csv, frontier_of
 from maskwright.report.report import Examples
 from maskwright.tables import Layout
@@ -42,7 +43,8 @@ class Written:
 class Contents:
     """What a folder is filled with, besides the tables.
 
-    `reference` is what `verify` needs to know of the input; `source` names and fingerprints it.
+    `reference` is what `verify` needs to know of the input; `source` names and fingerprints it; `around` is what other
+    settings would have given.
     """
 
     release: Release
@@ -52,6 +54,7 @@ class Contents:
     examples: Examples
     reference: Mapping[str, Any]
     source: Mapping[str, Any]
+    around: Around | None = None
 
 
 def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
@@ -77,7 +80,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     (private / "policy.yaml").write_text(release.policy.to_yaml(), encoding="utf-8")
     if mapping.reveals:
         mapping.write(private / MAPPING)
-    write_report(private / "report.html", release, contents.examples, dictionary)
+    write_report(private / "report.html", release, contents.examples, contents.source, contents.around)
     write_json(private / REFERENCE, {**contents.reference, "parts": [part.name for part in contents.parts]})
     for part in contents.parts:
         folder = part_folder(private, part.name, len(contents.parts))
@@ -167,6 +170,9 @@ def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
             column["role"] = policy.columns[name].role
             if name in sets:
                 column |= {"set_of": list(sets[name].values), "separator": sets[name].separator}
+            changes = part.grouping.changes
+            if changes is not None and changes.attribute == name:
+                column["distorted"] = True  # a reader must know that some values are wrong
             if name in published:
                 labels = published[name]
                 texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}

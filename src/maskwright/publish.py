@@ -51,6 +51,7 @@ from maskwright.verify import reference_to
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode
+    from maskwright.report.around import Around
 
 
 @dataclass(frozen=True)
@@ -355,6 +356,7 @@ class Run:
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
             release = self.finish(made, verdicts, places)
+            around = self.look_around(made) if keep_private != "none" else None
             with self.step("reporting"):
                 resolved, context = made.resolved, made.prepared.task.context
                 contents = Contents(
@@ -362,7 +364,9 @@ class Run:
                     [Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine)) for p in made.parts],
                     files, kind, self.examples(made, written),
                     reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
-                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
+                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),
+                     "command": _command(self.job)},
+                    around,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
         except OSError as problem:
@@ -370,6 +374,14 @@ class Run:
                 f"cannot write the release to {str(stage.destination)!r}: {problem.strerror or problem}"
             ) from None
         return release
+
+    def look_around(self, made: _Made) -> Around:
+        """What a stricter or a looser policy would cost, for the private report."""
+        from maskwright.report.around import look_around
+
+        with self.step("trying other settings"):
+            pieces = [part.piece for part in made.parts]
+            return look_around(pieces, self.job.policy.recoding.exact, self.timings)
 
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
@@ -498,3 +510,9 @@ def _name(source: Any) -> str:
     if isinstance(source, Postgres):
         return str(source)
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def _command(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"

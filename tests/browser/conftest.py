@@ -93,6 +93,7 @@ class User:
 
     def step(self, name: str) -> None:
         self.page.get_by_role("navigation", name="Steps").get_by_role("link", name=name).click()
+        self.page.wait_for_url(f"**/{name.lower()}")
 
     def remove(self, model: str) -> None:
         """Every requirement of this model."""

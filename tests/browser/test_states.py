@@ -119,7 +119,7 @@ def test_unsaved_changes_are_not_lost_silently(user: User, tables: Path) -> None
     user.page.get_by_text("Not saved yet").wait_for()
     asked = []
     user.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    user.step("Method")
+    user.page.get_by_role("link", name="Method").click()
     user.page.wait_for_timeout(300)
     assert asked == ["beforeunload"]
     assert user.page.url.endswith("/requirements")

@@ -274,6 +274,7 @@ def test_choices_are_measured_and_one_can_be_published(bench: Bench) -> None:
     put(bench, project, "levels", levels=choice["levels"])
     made = bench.run(project, kind="release")
     result = bench.get(f"/api/projects/{project}/runs/{made['id']}/result")["release"]
+    assert result["history"]["chosen_by_looking"]  # and the release says so
     assert result["levels"] == choice["levels"]
     assert result["rows"]["suppressed"] == choice["suppressed"]
     assert result["metrics"] == choice["metrics"]

@@ -50,7 +50,10 @@ def link_lines(links: Mapping[str, Any]) -> list[str]:
 def _vulnerable(m: Mapping[str, Any]) -> str:
     bound = m.get("threshold")
     above = f" (above {show(bound)})" if isinstance(bound, Fraction) else f" ({bound})" if bound else ""
-    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {float(m['vulnerable_share']):.1%}"
+    share = f"{float(m['vulnerable_share']):.1%}"
+    if "vulnerable_people" not in m:
+        return f"at most {share} of the people are vulnerable{above}"
+    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {share}"
 
 
 def unique_lines(found: Mapping[str, Any]) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskwright.core.release import Release
-from maskwright.report.charts import STYLE, Chart, Series
-from maskwright.report.html import Markup, join, table, tag
+from maskwright.report.charts import Chart, Series
+from maskwright.report.html import Markup, section, table, tag
 
 
 def frontier_of(release: Release) -> Mapping[str, Any] | None:
@@ -38,16 +38,13 @@ def plan_section(release: Release) -> Markup:
         if found["exact"]
         else "Only plans on the way of greedy merging are shown."
     )
-    return join(
-        (
-            tag("h2", "Which sensitive attributes are together"),
-            table(("", "sensitive attributes"), rows),
-            table(("", ""), figures),
+    return section(
+            "plan", "Which sensitive attributes are together",
+            table(("table", "sensitive attributes"), rows, caption="The plan"),
+            table(("figure", "value"), figures, numbers=(1,), caption="What the plan costs"),
             tag("p", "Plans that no other plan beats: less association is lost, or less is exposed. ", exact),
-            Markup(f"<style>{STYLE}</style>"),
-            frontier_chart(found, search["information_exposure"], search["association_loss"]).svg(),
-        )
-    )
+            tag("figure", frontier_chart(found, search["information_exposure"], search["association_loss"]).svg()),
+    )  # fmt: skip
 
 
 def frontier_chart(

@@ -19,6 +19,7 @@ from maskwright.version import __version__
 from maskwright.workbench import forms, hierarchies
 from maskwright.workbench.api.common import This
 from maskwright.workbench.formats import embedded, marked, number, share
+from maskwright.workbench.roots import TABLES
 from maskwright.workbench.security import Refused
 from maskwright.workbench.workspace import NotFound, Project, Workspace, read_json
 
@@ -101,8 +102,9 @@ def home(request: Request) -> Response:
     ]
     limit = request.app.state.keys.upload_limit
     return page(
-        request, "home.html", tables=tables, projects=projects, limit=limit, base=base, active="projects"
-    )
+        request, "home.html", tables=tables, projects=projects, limit=limit, base=base, endings=TABLES,
+        active="projects",
+    )  # fmt: skip
 
 
 @router.get("/p/{project_id}")

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from maskwright.engines.statfiles import EXCEL, STATISTICS
 from maskwright.errors import UsageError
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet")
+TABLES = (".csv", ".tsv", ".txt", ".parquet", *EXCEL, *STATISTICS)
 # The list of tables on the first page must not take long, wherever the workbench was started.
 MOST_ENTRIES, MOST_FOLDERS = 1000, 20
 NOT_FOR_TABLES = ("node_modules", "private", "public", "__pycache__")

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.core.events import Event
-from maskwright.core.verdict import plain
 from maskwright.errors import Cancelled, MaskwrightError
 from maskwright.workbench.workspace import read_json, write_json, write_text
 
@@ -77,8 +76,10 @@ def profile(run: Run) -> dict[str, Any]:
 
     project = run.folder.parents[1]
     options = run.request["reading"]
-    reading = Reading(delimiter=options.get("delimiter"), encoding=options.get("encoding") or "utf-8",
-                      header=options.get("header", True))  # fmt: skip
+    reading = Reading(
+        delimiter=options.get("delimiter"), encoding=options.get("encoding") or "utf-8",
+        header=options.get("header", True), sheet=options.get("sheet"),
+    )  # fmt: skip
     name, preset = str(run.request["name"]), run.request.get("preset")
 
     def on_column(column: str, number: int, of: int) -> None:
@@ -148,37 +149,25 @@ def space(run: Run) -> dict[str, Any]:
 
 def compare(run: Run) -> dict[str, Any]:
     """The same requirements with several methods; what a method refuses is said, and the others go on."""
-    from maskwright.api import anonymize
+    from maskwright.api import compare as compare_policies
     from maskwright.core.policy import Named, Policy
 
     policy = Policy.load(run.request["policy"])
-    points: list[dict[str, Any]] = []
-    for i, choice in enumerate(run.request["methods"]):
-        run.tell(Event("step", f"trying {choice['name']}"))
-        run.tell(Event("progress", "", i / len(run.request["methods"])))
-        parameters = {k: v for k, v in choice.items() if k != "name"}
-        changed = policy.model_copy(update={"method": Named(name=choice["name"], parameters=parameters)})
-        point = {"name": choice["name"], "method": choice}
-        try:
-            made = anonymize(run.source, changed, memory=run.request.get("memory"), cancelled=run.cancelled)
-        except Cancelled:
-            raise
-        except MaskwrightError as problem:
-            status = "not met" if problem.exit_code == 1 else "refused"
-            points.append({**point, "status": status, "reason": str(problem)})
-            continue
-        found = made.as_dict()
-        beliefs = {b.attack: plain(b.worst.upper) for b in made.beliefs}
-        points.append(
-            {
-                **point,
-                "status": "holds",
-                "beliefs": beliefs,
-                "metrics": found["metrics"],
-                "rows": found["rows"],
-            }
-        )
-    return {"points": points}
+    policies = []
+    for choice in run.request["methods"]:
+        method = Named(name=choice["name"], parameters={k: v for k, v in choice.items() if k != "name"})
+        policies.append(policy.model_copy(update={"method": method}))
+    found = compare_policies(
+        run.source, policies, metrics=(), memory=run.request.get("memory"), cache=run.folder.parents[1] / "compared",
+        on_event=run.tell, cancelled=run.cancelled,
+    )  # fmt: skip
+    points = zip(found.points, found.as_dict()["points"], strict=True)
+    return {
+        "points": [
+            {**shown, "name": point.policy.method.name, "method": point.policy.to_dict()["method"]}
+            for point, shown in points
+        ]
+    }
 
 
 def attack(run: Run) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Looked(BaseModel):
     delimiter: str | None = Field(None, max_length=4)
     encoding: str | None = Field(None, max_length=40)
     header: bool = True
+    sheet: str | None = Field(None, max_length=200, description="of an Excel workbook that has several")
 
 
 def described(this: Project) -> dict[str, Any]:
@@ -144,7 +145,8 @@ def look(request: Request, this: This, body: Looked) -> dict[str, Any]:
 
 def _profile_request(this: Project, body: Looked) -> dict[str, Any]:
     meta = this.meta
-    reading = {"delimiter": body.delimiter or None, "encoding": body.encoding or None, "header": body.header}
+    reading: dict[str, Any] = {k: getattr(body, k) or None for k in ("delimiter", "encoding", "sheet")}
+    reading["header"] = body.header
     return {
         "source": meta["source"]["path"], "name": meta["source"]["name"], "preset": body.preset or None,
         "reading": reading,
