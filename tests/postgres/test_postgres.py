@@ -144,6 +144,32 @@ def test_other_recodings(server: Server, schema: str, people: str, recoding: str
     assert sum(groups[0].values()) == release.grouping.published_rows
 
 
+def test_several_parts_and_sets(server: Server, schema: str) -> None:
+    server.run(
+        f"CREATE TABLE {schema}.visits AS SELECT 20 + i AS age, (ARRAY['flu', 'ulcer', 'gout'])[1 + i % 3] AS disease, "
+        "(ARRAY['cough;fever', 'cough', 'fever', 'rash'])[1 + i % 4] AS symptoms FROM generate_series(0, 39) AS i"
+    )
+    changes = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}},
+            "disease": "sensitive",
+            "symptoms": {"role": "sensitive", "multivalued": ";"},
+        },
+        "method": {"name": "codip", "base": {"name": "mondrian"}, "plan": [["disease"], ["symptoms"]]},
+        "require": MODELS,
+    }
+    into = mw.Postgres(server.url(), f"{schema}.published")
+    release = mw.anonymize(mw.Postgres(server.url(), f"{schema}.visits"), policy(**changes), into=into)
+    assert len(release.tables) == 2
+    for name in release.tables:
+        table = f"{schema}.published_{name.replace('-', '_')}"
+        rows = server.run(f"SELECT * FROM {table}")
+        assert len(rows) == 40
+        if "symptoms" in types(server, table):
+            words = Counter(s for (s,) in server.run(f"SELECT symptoms FROM {table}"))
+            assert words == Counter(s for (s,) in server.run(f"SELECT symptoms FROM {schema}.visits"))
+
+
 def test_from_a_file(server: Server, schema: str, tmp_path: Path) -> None:
     table = write_csv(tmp_path / "p.csv", patients())
     into = mw.Postgres(server.url(), f"{schema}.published")
