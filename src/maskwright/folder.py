@@ -12,7 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from maskwright import store
+from maskwright.core.classes import ValueCounts
 from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.multivalued import PRESENT
 from maskwright.core.persist import part_folder, save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
@@ -60,19 +62,22 @@ class Contents:
 def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
     """Everything in public/ and private/ but the tables themselves."""
     release = contents.release
+    parts, unheld = for_readers(contents.parts)
     promised = [
         {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
         | ({"part": v.part} if v.part else {})
         | ({"status": v.status} if v.status else {})
         for v in release.verdicts
+        if v.attribute not in unheld
     ]
-    dictionary = data_dictionary(release.policy, contents.parts)
+    dictionary = data_dictionary(release.policy, parts)
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
     mapping = release.mapping
     if not mapping.reveals:
         mapping.write(stage.public / MAPPING, rows=False)
-    write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, contents, promised))
+    shown = replace(contents, parts=parts)
+    write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, shown, promised))
     if keep_private == "none":
         shutil.rmtree(stage.private)
         return
@@ -103,6 +108,31 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         "files": hashes(private),
     }
     write_json(private / store.MANIFEST, record)
+
+
+def for_readers(parts: Sequence[Written]) -> tuple[list[Written], set[str]]:
+    """The parts as public files may describe them, and the bits (see `SetColumn`) that they must not name.
+
+    A value that only dropped people have in a column of sets would otherwise be named as one that could occur.
+    """
+    bits = {bit for part in parts for layout in part.layouts for s in layout.sets for bit in s.bits}
+    held = set[str]()
+    for part in parts:
+        counts = part.grouping.published_classes.sensitive
+        held |= {bit for bit in bits & counts.keys() if PRESENT in _occurring(counts[bit])}
+    return [
+        replace(p, layouts=[_only(layout, bits - held) for layout in p.layouts]) for p in parts
+    ], bits - held
+
+
+def _occurring(counts: ValueCounts) -> set[str]:
+    return {value for value, n in zip(counts.values, counts.totals[1:].tolist(), strict=True) if n}
+
+
+def _only(layout: Layout, unheld: set[str]) -> Layout:
+    sets = [s.only(set(s.bits) - unheld) for s in layout.sets]
+    named = tuple(name for name in layout.sensitive if name not in unheld)
+    return replace(layout, sets=tuple(s for s in sets if s.values), sensitive=named)
 
 
 def _public_manifest(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import maskwright as mw
+from maskwright.verify import verify
 
 MARK = "Xq7"  # begins every secret; chance does not write it
 CITIES = {"north": ["Arn", "Bex"], "south": ["Cul", "Dov"]}
@@ -143,3 +144,45 @@ def test_the_card_is_a_function_of_public_files(tmp_path: Path) -> None:
     dictionary = json.loads((public / "data-dictionary.json").read_bytes())
     again = data_card(dictionary, manifest["promised"], manifest["seeded"])
     assert again == (public / "data-card.html").read_text(encoding="utf-8")
+
+
+def with_sets(path: Path) -> Path:
+    """The table with a column of sets besides; one value of it occurs only in the rows that are dropped."""
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    symptoms = ["cold;fever", "cold", "fever", "", "pain;cold", "pain"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*header, "symptoms"])
+        for i, row in enumerate(rows):
+            writer.writerow([*row, symptoms[i % 6] if i < 40 else f"{MARK}Symptom;cold"])
+    return path
+
+
+@pytest.mark.parametrize("method", ["codip", "optimal-lattice"])
+def test_sets_of_values_and_several_tables(tmp_path: Path, method: str) -> None:
+    """A value that nobody in the release has is named nowhere, not even as a value that could have been."""
+    source = with_sets(table(tmp_path / f"{MARK}Input.csv", exact=False))
+    made = yaml.safe_load(policy(tmp_path, False).read_text(encoding="utf-8"))
+    made["columns"]["symptoms"] = {"role": "sensitive", "multivalued": ";"}
+    diverse = {"model": "simple-l-diversity", "l": "6/5", "attribute": "symptoms", "use": "gate"}
+    made["require"] = [made["require"][0], diverse]
+    if method == "codip":
+        base = {"name": "optimal-lattice", "suppression": "10%"}
+        made["method"] = {"name": "codip", "plan": [["disease"], ["symptoms"]], "base": base}
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(made), encoding="utf-8")
+    release = mw.anonymize(source, mw.Policy.load(tmp_path / "policy.yaml"), tmp_path / "r")
+    assert all(grouping.dropped_rows == 2 for grouping in release.groupings)
+    public = everything(tmp_path / "r" / "public")
+    assert b"symptoms=fever" in public["manifest.json"], "what is promised of others is there"
+    assert verify(tmp_path / "r").ok
+    assert {name for name, content in public.items() if MARK.encode() in content} == set()
+
+
+def test_who_has_several_rows_is_not_told(tmp_path: Path) -> None:
+    source = table(tmp_path / f"{MARK}Input.csv", exact=False)
+    made = policy(tmp_path, False, unit="name")
+    release = mw.anonymize(source, mw.Policy.load(made), tmp_path / "r")
+    assert release.grouping.dropped_rows == 2
+    public = everything(tmp_path / "r" / "public")
+    assert {name for name, content in public.items() if MARK.encode() in content} == set()

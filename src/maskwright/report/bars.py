@@ -29,7 +29,7 @@ def paired(
         there = [(kind, v) for kind, v in zip(KINDS, shares, strict=True) if v is not None]
         parts.append(tag("text", _short(name, 30), x=left - 8, y=y + 7 * len(there) + 4, text_anchor="end"))
         for kind, share in there:
-            long = round(max(1.0, room * min(share / most, 1.0)), 1)
+            long = round(max(1.0, room * min(share / most, 1.0)), 1) if share else 0.0
             bar = tag("rect", x=left, y=y + 1, width=long, height=10, class_=f"bar {kind}")
             parts.append(tag("g", tag("title", f"{name}, {kind}: {percent(share)}"), bar))
             parts.append(tag("text", percent(share), x=left + long + 6, y=y + 11, class_="soft"))

@@ -117,7 +117,7 @@ def _asked(release: Release) -> Markup:
          tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
         for v in release.verdicts
     ]  # fmt: skip
-    head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
+    head = ("requirement", "about", "asked", "worst measured", "quantity", "used as", "verdict")
     beliefs = [tag("p", tag("b", f"{v.model}, {v.status}: "), v.why) for v in release.verdicts if v.status]
     meanings = [
         tag("li", tag("b", name), f": {MODELS[name].summary_line()}")

@@ -60,6 +60,8 @@ def _sizes(beliefs: Beliefs) -> list[Markup]:
          a["people"] / after["people"])
         for b, a in zip(before["sizes"], after["sizes"], strict=True)
     ]  # fmt: skip
+    while len(shares) > 1 and not any(shares[-1][1:]):
+        shares.pop()
     alt = "Share of people by the size of their class, before and after; the table has the main figures"
     return [
         tag("h3", "How many people share their quasi-identifiers"),
