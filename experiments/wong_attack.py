@@ -73,10 +73,18 @@ def figure_2(quick: bool) -> Outcome:
     seeds = range(1 if quick else 4)
     points = [(m, ALL) for m in ms]
     points += [(m, size) for m in (2, 10) for size in sizes if (m, size) not in points]
-    rows = [averaged(m, size, seeds) for m, size in points]
+    return told([averaged(m, size, seeds) for m, size in points])
+
+
+def told(rows: Sequence[Mapping[str, Any]]) -> Outcome:
+    largest = [r for r in rows if r["QI size"] == ALL]
+    shares = [
+        Series(name, [(r["m"], r[y]) for r in largest], [r[f"{y} (error)"] for r in largest])
+        for y, name in (("share", "beyond doubt"), ("at most", "at most"))
+    ]
     charts = {
         "a": Chart("Problematic rows among sensitive ones, against m", "m", "share of sensitive rows",
-                   drawn(rows, "m", "share", "QI size", (ALL,))),
+                   shares),
         "b": Chart("Average credibility of problematic rows, against m", "m", "average credibility",
                    drawn(rows, "m", "credibility", "QI size", (ALL,))),
         "c": Chart("Problematic rows among sensitive ones, against the number of quasi-identifiers",
@@ -84,6 +92,8 @@ def figure_2(quick: bool) -> Outcome:
         "d": Chart("Average credibility of problematic rows, against the number of quasi-identifiers",
                    "quasi-identifiers", "average credibility", drawn(rows, "QI size", "credibility", "m", (2, 10))),
     }  # fmt: skip
+    ms = sorted({r["m"] for r in largest})
+    sizes = sorted({r["QI size"] for r in rows})
     return Outcome(rows, charts, *judged(rows, ms, sizes), DIFFERS)
 
 

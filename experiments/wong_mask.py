@@ -52,14 +52,14 @@ def averaged(row: dict[str, Any], runs: Sequence[Mapping[str, float]]) -> dict[s
     return row
 
 
-def lines(rows: Iterable[Row], x: str, y: str, name: Callable[[Row], str]) -> list[Series]:
+def lines(rows: Iterable[Row], x: str, y: str, name: Callable[[Row], str], scale: int = 1) -> list[Series]:
     """One line per name, along x."""
     found: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda r: float(r[x])):
         found.setdefault(name(row), []).append(row)
     return [
-        Series(n, [(r[x], r[y]) for r in own], [r[f"{y} (error)"] for r in own])
-        for n, own in sorted(found.items())
+        Series(n, [(r[x], scale * r[y]) for r in own], [scale * r[f"{y} (error)"] for r in own])
+        for n, own in found.items()
     ]
 
 
@@ -106,7 +106,14 @@ def against_size(m: int, quick: bool) -> Outcome:
     sizes = (2, 5) if quick else (2, 4, 6, ALL)
     seeds, queries = (range(1), 200) if quick else (range(RUNS), QUERIES)
     ks = KS[::2] if quick else KS
-    rows = [generalised(n, m, k, size, seeds, queries) for n in METHODS for k in ks for size in sizes]
+    return told_against_size([
+        generalised(n, m, k, size, seeds, queries) for n in METHODS for k in ks for size in sizes
+    ])  # fmt: skip
+
+
+def told_against_size(rows: Sequence[Row]) -> Outcome:
+    m = rows[0]["m"]
+    sizes, ks = sorted({r["QI size"] for r in rows}), sorted({r["k"] for r in rows})
     mask = [r for r in rows if r["method"] == "MASK"]
 
     def label(row: Row) -> str:
@@ -114,12 +121,12 @@ def against_size(m: int, quick: bool) -> Outcome:
 
     charts = {
         part: Chart(f"{words} against the number of quasi-identifiers, m = {m}", "quasi-identifiers", unit,
-                    lines(shown, "QI size", y, label))
-        for part, y, unit, words, shown in (
-            ("a", "seconds", "CPU seconds", "Time", rows),
-            ("b", "error", "mean relative error", "Relative error of COUNT queries", rows),
-            ("c", "loss", "information loss", "Information loss", rows),
-            ("d", "distortion", "distortion", "Distortion of education by MASK", mask),
+                    lines(shown, "QI size", y, label, scale))
+        for part, y, unit, words, shown, scale in (
+            ("a", "seconds", "CPU seconds", "Time", rows, 1),
+            ("b", "error", "mean relative error", "Relative error of COUNT queries", rows, 1),
+            ("c", "loss", "information loss", "Information loss", rows, 1),
+            ("d", "distortion", "distortion × 1,000", "Distortion of education by MASK", mask, 1000),
         )
     }  # fmt: skip
     by = {(r["method"], r["k"], r["QI size"]): r for r in rows}
@@ -173,19 +180,25 @@ def two_tables(
 def figure_5(quick: bool) -> Outcome:
     ms, ks, size = ((2, 10), (2, 20), 4) if quick else ((2, 6, 10), KS, ALL)
     seeds, queries = (range(1), 200) if quick else (range(RUNS), QUERIES)
-    rows = [two_tables(n, m, k, size, seeds, queries) for n in METHODS for m in ms for k in ks]
+    return told_two_tables([
+        two_tables(n, m, k, size, seeds, queries) for n in METHODS for m in ms for k in ks
+    ])  # fmt: skip
+
+
+def told_two_tables(rows: Sequence[Row]) -> Outcome:
+    ms, ks = sorted({r["m"] for r in rows}), sorted({r["k"] for r in rows})
     mask = [r for r in rows if r["method"] == "MASK"]
     charts = {
         "a": Chart("Relative error of two tables against m", "m", "mean relative error",
                    lines(rows, "m", "error", lambda r: f"{r['method']}, k = {r['k']}")),
-        "b": Chart("Distortion of MASK against m", "m", "distortion",
-                   lines(mask, "m", "distortion", lambda r: f"k = {r['k']}")),
+        "b": Chart("Distortion of MASK against m", "m", "distortion × 1,000",
+                   lines(mask, "m", "distortion", lambda r: f"k = {r['k']}", 1000)),
         "c": Chart("Relative error of two tables against k", "k", "mean relative error",
                    lines([r for r in rows if r["m"] in (ms[0], ms[-1])], "k", "error",
                          lambda r: f"{r['method']}, m = {r['m']}")),
-        "d": Chart("Distortion of MASK against k", "k", "distortion",
+        "d": Chart("Distortion of MASK against k", "k", "distortion × 1,000",
                    lines([r for r in mask if r["m"] in (ms[0], ms[-1])], "k", "distortion",
-                         lambda r: f"m = {r['m']}")),
+                         lambda r: f"m = {r['m']}", 1000)),
     }  # fmt: skip
     counts = {p: (rises(c.series), len(c.series)) for p, c in charts.items()}
     lower = falls(charts["d"].series)
@@ -238,7 +251,13 @@ def figure_6(quick: bool) -> Outcome:
     points = [(qd, SELECTIVITY) for qd in dimensions]
     points += [(size, s) for s in selectivities if s != SELECTIVITY]
     seeds, queries = (range(1), 200) if quick else (range(RUNS), QUERIES)
-    rows = [r for n in METHODS for m in (2, 10) for r in answered(n, m, size, points, seeds, queries)]
+    return told_answered([
+        r for n in METHODS for m in (2, 10) for r in answered(n, m, size, points, seeds, queries)
+    ])  # fmt: skip
+
+
+def told_answered(rows: Sequence[Row]) -> Outcome:
+    size = max(r["qd"] for r in rows)
 
     def label(row: Row) -> str:
         return f"{row['method']}, m = {row['m']}"
