@@ -44,13 +44,14 @@ from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import Resolved, reading, resolve
 from maskwright.tables import (
-    Expected,
     Layout,
     check_members,
     class_names,
+    compare,
     labels_of,
     make_tables,
     plan_tables,
+    planned,
     recounted,
 )
 from maskwright.verify import classes_from, measure, reference_to
@@ -219,7 +220,7 @@ class _Run:
         """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
         policy = self.job.policy
         found = recounted(self.engine, tables, made.layouts)
-        Expected.of(made.grouping, made.plan, policy.recoding.name).compare(found)
+        compare(planned(made.grouping, made.plan, policy.recoding.name), found)
         check_members(self.engine, tables, made.layouts, made.plan)
         if policy.unit:
             found = self.people(made)
@@ -246,9 +247,10 @@ class _Run:
             return None
         unit = self.job.policy.unit
         found = self.people(made) if unit else recounted(self.engine, made.tables, made.layouts)
-        classes = made.furnish(Classes(np.array(found.people), np.array(found.rows)), found)
-        record: dict[str, Any] = {"labels": found.labels, "rows": found.rows, "people": found.people}
-        record["values"] = found.values if unit else {}
+        classes = made.furnish(Classes(found.people, found.rows), found)
+        record: dict[str, Any] = {"labels": found.labels}
+        record |= {"rows": found.rows.tolist(), "people": found.people.tolist()}
+        record["values"] = {name: found.entries(name) for name in found.values} if unit else {}
         if classes.population is not None:
             record["population"] = classes.population.tolist()
         if classes.originals is not None:

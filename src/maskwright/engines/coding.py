@@ -38,6 +38,9 @@ class Source(Protocol):
     def text(self, name: str) -> exp.Expression:
         """A column as canonical text."""
 
+    def canonical(self, name: str, value: exp.Expression) -> exp.Expression:
+        """The canonical text of a value of that column."""
+
 
 class Runner(Protocol):
     """What an engine that speaks SQL offers to the modules that build queries."""
