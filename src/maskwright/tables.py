@@ -196,6 +196,8 @@ def _by_number(plan: GroupPlan) -> Recount:
     for block in plan.blocks:
         owner = np.searchsorted(there, block.groups)
         for i, name in enumerate(block.names):
-            values[name] = Found((None, *block.domains[i]), owner, block.codes[i].astype(np.int64), block.rows)
+            values[name] = Found(
+                (None, *block.domains[i]), owner, block.codes[i].astype(np.int64), block.rows
+            )
     rows = plan.sizes[there]
     return Recount((there,), np.arange(len(there), dtype=np.int32)[None, :], rows, rows, values)

@@ -32,13 +32,14 @@ class Packing:
                 words.append([i])
         return Packing(tuple(radices), tuple(map(tuple, words)))
 
-    def pack(self, digits: NDArray[np.integer]) -> list[Ints]:
+    def pack(self, digits: Sequence[NDArray[np.integer]] | NDArray[np.integer]) -> list[Ints]:
         """One array per word, from one row of digits per attribute."""
         packed = []
         for word in self.words:
-            key = np.zeros(digits.shape[1], dtype=np.int64)
-            for i in word:
-                key = key * self.radices[i] + digits[i]
+            key = digits[word[0]].astype(np.int64)
+            for i in word[1:]:
+                key *= self.radices[i]
+                key += digits[i]
             packed.append(key)
         return packed
 
