@@ -11,7 +11,7 @@ Rows are kept as packed codes; the published table is a view that decodes them w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
