@@ -14,7 +14,9 @@ from pathlib import Path
 from experiments.common import PAPERS, Done, Experiment, leave
 from experiments.pages import write_pages
 
-MODULES = ("cormode", "martin", "truta")
+MODULES = (
+    "codip", "cormode", "cormode_closeness", "cormode_queries", "martin", "truta", "wong_attack", "wong_mask",
+)  # fmt: skip
 
 
 def experiments() -> list[Experiment]:

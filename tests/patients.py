@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -67,6 +69,11 @@ class Outcome:
 
 
 Command = Callable[..., Outcome]
+
+
+def forget() -> None:
+    """Nothing was tried on any table before: for a test that runs several settings, each as if it were the first."""
+    shutil.rmtree(os.environ["MASKWRIGHT_STATE"], ignore_errors=True)
 
 
 def leftovers(folder: Path) -> list[str]:

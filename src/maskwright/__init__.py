@@ -9,18 +9,31 @@ from maskwright.version import __version__
 
 if TYPE_CHECKING:
     from maskwright import attacks, methods, metrics, models
-    from maskwright.api import anonymize, attack, audit, minimal_nodes, policy_schema, suggest_policy
+    from maskwright.api import (
+        anonymize,
+        attack,
+        audit,
+        compare,
+        minimal_nodes,
+        plan_frontier,
+        policy_schema,
+        suggest_policy,
+    )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
     "audit": "maskwright.api",
+    "compare": "maskwright.api",
     "minimal_nodes": "maskwright.api",
+    "plan_frontier": "maskwright.api",
     "policy_schema": "maskwright.api",
     "suggest_policy": "maskwright.api",
 }
@@ -28,16 +41,19 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Recoder",
     "Release",
     "__version__",
     "anonymize",
     "attack",
     "attacks",
     "audit",
+    "compare",
     "methods",
     "metrics",
     "minimal_nodes",
     "models",
+    "plan_frontier",
     "policy_schema",
     "suggest_policy",
 ]

@@ -1,4 +1,4 @@
-"""The Python surface: `anonymize`, `attack`, `audit`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
+"""The Python surface: `anonymize`, `attack`, `audit`, `compare`, `minimal_nodes`, `suggest_policy`, `policy_schema`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright.attacking import adversary_named, attack_target, target_of
+from maskwright.attacking import adversary_named, attack_target, target_of, targets_of
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Attack
+from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.policy import Policy
@@ -20,11 +20,12 @@ from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, minimal_choices, run
+from maskwright.publish import Job, metrics_named, minimal_choices, prepared, run
 from maskwright.resolve import reading as reading_of
 
 if TYPE_CHECKING:
     from maskwright.auditing import Audit
+    from maskwright.comparing import Comparison
     from maskwright.methods.nodes import MinimalNode
     from maskwright.suggest import Suggestion
 
@@ -38,6 +39,7 @@ def anonymize(
     seed: int | None = None,
     memory: str | None = None,
     keep_private: KeepPrivate = "all",
+    metrics: Sequence[str] = (),
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Release:
@@ -51,6 +53,7 @@ def anonymize(
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
         memory: the engine's limit, e.g. "4GB".
         keep_private: what stays in private/: "all", "report" or "none".
+        metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
         on_event: called with every `Event` while the run goes on.
         cancelled: asked now and then; return True to stop.
     """
@@ -62,12 +65,13 @@ def anonymize(
         seed=seed,
         memory=memory,
         keep_private=keep_private,
+        metrics=metrics_named(metrics),
     )
     return run(job, on_event, cancelled)
 
 
 def attack(
-    release: Release | str | Path,
+    release: Release | str | Path | Sequence[Release | str | Path],
     attack: Attack | str | None = None,
     *,
     adversary: str | Adversary = "knows-method",
@@ -76,13 +80,17 @@ def attack(
     """Attack a release, in memory or in its folder: with one attack, or with every one that applies.
 
     Args:
-        release: a `Release`, or the folder of one that kept its private/ part.
+        release: a `Release`, or the folder of one that kept its private/ part; or a list of releases about the same
+            people, whose tables are then put together (`intersection`).
         attack: a name or an attack with its settings; without it all of them, the worst belief first.
         adversary: a preset ("neighbour", "journalist", "knows-method", "insider") or an `Adversary`.
         facts: how many facts about others the adversary knows.
     """
     who = adversary if isinstance(adversary, Adversary) else adversary_named(adversary, facts)
-    target = target_of(release)
+    if isinstance(release, (Release, str, Path)):
+        target: Target | list[Target] = target_of(release)
+    else:
+        target = targets_of(release)
     if attack is None:
         return attack_target(target, list(ATTACKS), who)
     found = attack_target(target, [attack], who)
@@ -159,6 +167,79 @@ def minimal_nodes(
     are those of the policy's method.
     """
     return minimal_choices(Job(source, Policy.load(policy), memory=memory), on_event)
+
+
+def plan_frontier(
+    source: Any,
+    policy: Policy | Mapping[str, Any] | str | Path,
+    *,
+    memory: str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> dict[str, Any]:
+    """The plans for several sensitive attributes that no other plan beats: association loss against exposure.
+
+    The policy may have any method; the cap on discernibility of a codip policy bounds the closeness that is compared.
+    `maskwright.report.plans.frontier_chart` draws the result, `frontier_csv` writes it as a table.
+    """
+    from maskwright.methods.codip import association_of, frontier_of
+
+    job = Job(source, Policy.load(policy), memory=memory)
+    with prepared(job, on_event) as ready:
+        cap = getattr(ready.resolved.method, "discernibility", None)
+        if len(ready.task.summary.sensitive) < 2 or ready.task.summary.joint is None:
+            raise UsageError(
+                "a plan is about at least two sensitive attributes, and about one row per person"
+            )
+        return frontier_of(ready.task, association_of(ready.task), cap)
+
+
+def compare(
+    source: Any,
+    policies: Policy | Mapping[str, Any] | str | Path | Sequence[Policy | Mapping[str, Any] | str | Path],
+    destination: str | Path | None = None,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    metrics: Sequence[str] = ("query-error",),
+    utility: str = "information-loss",
+    risk: str = "worst",
+    overwrite: bool = False,
+    seed: int | None = 0,
+    memory: str | None = None,
+    cache: bool | str | Path = True,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Comparison:
+    """Run several policies on one table, publish nothing, and hold risk against usefulness.
+
+    Args:
+        source: as for `anonymize`.
+        policies: one or several, each as for `anonymize`.
+        destination: a folder for the table, the chart, and the policy of every point.
+        grid: settings and their values, e.g. {"k": [2, 5, 10], "method": ["optimal-lattice", "mondrian"]}; every
+            combination is compared. `k-anonymity.k` says which k is meant where several settings are called k.
+        metrics: costly ones to measure too.
+        utility: the metric on the chart.
+        risk: "worst", the largest belief of any attack; or the name of one attack.
+        overwrite: replace a comparison that is already there.
+        seed: of random choices, so that a comparison can be repeated; nothing is published with it.
+        memory: the engine's limit.
+        cache: reuse results of earlier comparisons; False, or a folder of its own.
+        on_event: called with every `Event` while the comparison goes on.
+        cancelled: asked now and then; return True to stop. What was finished is reused the next time.
+    """
+    from maskwright.comparing import compare as run_all
+    from maskwright.comparing.output import check
+
+    several = [policies] if isinstance(policies, (Policy, Mapping, str, Path)) else list(policies)
+    if destination is not None:
+        check(Path(destination), overwrite)
+    found = run_all(
+        source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
+        cache=cache if isinstance(cache, bool) else Path(cache), on_event=on_event, cancelled=cancelled,
+    )  # fmt: skip
+    if destination is not None:
+        found.save(destination, overwrite)
+    return found
 
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
-from maskwright.core.persist import load_census, load_grouping
+from maskwright.core.grouping import Grouping
+from maskwright.core.persist import load_census, load_grouping, part_folder
 from maskwright.core.policy import Policy
+from maskwright.core.projection import concerning, context_for
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
+from maskwright.core.summary import Summary
 from maskwright.errors import InputError, UsageError
-from maskwright.resolve import method_of, models_of
-from maskwright.store import PRIVATE
+from maskwright.resolve import flagged_of, method_of, models_of
+from maskwright.store import MANIFEST, PRIVATE
 from maskwright.verify import REFERENCE, read_json, reference_from
 
 # What each of them knows is explained in docs/threat-model.md.
@@ -26,9 +30,6 @@ ADVERSARIES: dict[str, Adversary] = {
     "insider": Adversary("insider", knows_method=True, facts=3),
 }
 
-# Attacks that reason about the method: nothing for somebody who does not know it.
-BY_METHOD = frozenset({"minimality"})
-
 
 def adversary_named(name: str, facts: int | None = None) -> Adversary:
     """A preset, with another number of facts if wanted."""
@@ -38,11 +39,18 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
     return preset if facts is None else Adversary(preset.name, preset.knows_method, facts)
 
 
-def attack_target(target: Target, attacks: Sequence[Attack | str], adversary: Adversary) -> list[Beliefs]:
-    """Every attack that applies and that this adversary knows enough for, the worst belief first."""
-    chosen = [_built(a) for a in attacks]
-    able = [a for a in chosen if adversary.knows_method or a.name not in BY_METHOD]
-    found = [a.run(target, adversary) for a in able if a.suits(adversary) and a.applies(target)]
+def attack_target(
+    target: Target | Sequence[Target], attacks: Sequence[Attack | str], adversary: Adversary
+) -> list[Beliefs]:
+    """Every attack that applies to a release (or to several about the same people) and that this adversary knows
+    enough for; the worst belief first."""
+    releases = [target] if isinstance(target, Target) else target
+    tables = [table for release in releases for table in release.tables]
+    able = [a for a in map(_built, attacks) if a.suits(adversary)]
+    found = [b for a in able if (b := a.over(tables, adversary)) is not None]
+    looked = next((t.chosen_by_looking for t in tables if t.chosen_by_looking), "")
+    if looked:
+        found = [_only_measured(beliefs, looked) for beliefs in found]
     return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
 
 
@@ -51,6 +59,22 @@ def exceeding(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]
     if bound is None:
         return []
     return [b for b in found if ATTACKS[b.attack].about != "ranges" and b.worst.upper > bound]
+
+
+def targets_of(releases: Sequence[Release | str | Path]) -> list[Target]:
+    """Several releases about the same people; their tables are named by release."""
+    result = []
+    for i, release in enumerate(releases):
+        named = [replace(t, name=f"release {i + 1}: {t.name}", beside=()) for t in target_of(release).tables]
+        result.append(replace(named[0], beside=tuple(named[1:])))
+    return result
+
+
+def _only_measured(beliefs: Beliefs, why: str) -> Beliefs:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome."""
+    if beliefs.measures.get("status") != "guaranteed":
+        return beliefs
+    return replace(beliefs, measures={**beliefs.measures, "status": "measured", "why": why})
 
 
 def _built(attack: Attack | str) -> Attack:
@@ -83,25 +107,47 @@ def target_of(release: Release | str | Path) -> Target:
             raise UsageError("this release does not say how it was made; give its folder instead")
         return release.target
     private = Path(release) / PRIVATE
-    if not (private / "state.json").is_file():
+    if not any(private.glob("**/state.json")):
         raise InputError(
             f"{str(release)!r} has no private/state.json: only a release that was made with --keep-private all "
             "can be attacked later"
         )
     policy = Policy.load(private / "policy.yaml")
-    _, context = reference_from(read_json(private / REFERENCE))
+    stored = read_json(private / REFERENCE)
+    _, context = reference_from(stored)
+    models, method = models_of(policy, context.sets), method_of(policy)
+    context = replace(context, flagged=flagged_of(policy, context.sets))
+    names = stored.get("parts", ["data"])
+    looked = read_json(private / MANIFEST).get("history", {}).get("why", "")
+    targets = []
+    for name in names:
+        grouping = _grouping(part_folder(private, name, len(names)))
+        attributes, mine = grouping.summary.attributes, tuple(grouping.summary.sensitive)
+        levels = {
+            h.attribute: sorted({h.level_of(level) for level in allowed})
+            for h in attributes
+            if (allowed := policy.columns[h.attribute].levels) is not None
+        }
+        weights = {h.attribute: policy.columns[h.attribute].weight for h in attributes}
+        targets.append(
+            Target(
+                grouping, concerning(models, mine), method.for_one_table(), context_for(context, mine),
+                _census(private, grouping), policy.recoding.exact, weights=weights, levels=levels, name=name,
+                joined=policy.recoding.blocks(mine, context.sets), chosen_by_looking=looked,
+            )
+        )  # fmt: skip
+    return replace(targets[0], beside=tuple(targets[1:]))
+
+
+def _grouping(folder: Path) -> Grouping:
     try:
-        grouping = load_grouping(private)
-        census = load_census(private, grouping.summary.attributes)
+        return load_grouping(folder)
+    except (OSError, ValueError, KeyError):
+        raise InputError(f"{str(folder)!r} does not hold what was written there") from None
+
+
+def _census(private: Path, grouping: Grouping) -> Summary | None:
+    try:
+        return load_census(private, grouping.summary.attributes)
     except (OSError, ValueError, KeyError):
         raise InputError(f"{str(private)!r} does not hold what was written there") from None
-    attributes = grouping.summary.attributes
-    levels = {
-        h.attribute: sorted({h.level_of(name) for name in allowed})
-        for h in attributes
-        if (allowed := policy.columns[h.attribute].levels) is not None
-    }
-    return Target(
-        grouping, models_of(policy), method_of(policy), context, census, policy.recoding.exact,
-        weights={h.attribute: policy.columns[h.attribute].weight for h in attributes}, levels=levels,
-    )  # fmt: skip

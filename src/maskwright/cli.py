@@ -23,6 +23,8 @@ first steps:
   maskwright verify release/                           recounts what was written
   maskwright attack release/                           what could anybody believe about anybody?
   maskwright audit published.csv --qi age,zip,sex --sensitive disease
+  maskwright compare patients.csv -p policy.yaml --grid k=2,5,10
+  maskwright ui                                        all of it in the browser, on this machine only
 """
 
 
@@ -60,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     command = add(
         "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
     )
-    command.add_argument("release", type=Path)
+    command.add_argument("release", type=Path, nargs="+", help="a release, or several about the same people")
     command.add_argument("--attack", action="append", help="only this attack (may be given several times)")
     command.add_argument(
         "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
@@ -74,10 +76,14 @@ def parser() -> argparse.ArgumentParser:
     _add_audit(
         add("audit", "how safe is a table that some tool produced? with or without the original", _audit)
     )
+    _add_compare(
+        add("compare", "risk against usefulness of several policies; nothing is published", _compare)
+    )
     command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("maskwright-demo"), help="default: %(default)s"
     )
+    _add_ui(add("ui", "the workbench: a local web application for the whole journey", _ui))
     for kind in ("models", "methods", "attacks", "metrics"):
         add(kind, f"the {kind} there are, with one line each", _list)
     add("schema", "print the JSON schema of policy files, for editors", _schema)
@@ -95,10 +101,52 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
         "--keep-private", choices=("all", "report", "none"), default="all",
         help="what stays in private/ (default: all that later attacks need)",
     )  # fmt: skip
+    command.add_argument(
+        "--metric", action="append", default=[],
+        help="measure a costly metric too: query-error, correlation-change, predictive-utility",
+    )  # fmt: skip
+
+
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "-p",
+        "--policy",
+        required=True,
+        action="append",
+        type=Path,
+        help="policy file (may be given several times)",
+    )
+    command.add_argument(
+        "--grid", action="append", default=[], metavar="SETTING=VALUES",
+        help="cross the policies with values of a setting: k=2,5,10, method=optimal-lattice,mondrian, mondrian.cut=…",
+    )  # fmt: skip
+    command.add_argument(
+        "-o", "--output", type=Path, default=Path("maskwright-comparison"), help="default: %(default)s"
+    )
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace a comparison that is already there"
+    )
+    command.add_argument(
+        "--metric",
+        action="append",
+        help="a costly metric to measure (default: query-error; none: only the cheap ones)",
+    )
+    command.add_argument(
+        "--utility", default="information-loss", help="metric on the chart (default: %(default)s)"
+    )
+    command.add_argument(
+        "--risk", default="worst", help="worst, or the name of one attack (default: %(default)s)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of random choices (default: %(default)s)")
+    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--no-cache", action="store_true", help="run every policy, even if it was compared before"
+    )
 
 
 def _add_init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument("source", help="a file: CSV, Parquet, Excel, Stata, SPSS or SAS")
     command.add_argument(
         "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
     )
@@ -109,6 +157,26 @@ def _add_init(command: argparse.ArgumentParser) -> None:
     command.add_argument("--delimiter", help="of a CSV file (default: found out)")
     command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
     command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
+    command.add_argument("--sheet", help="of an Excel workbook that has several")
+    command.add_argument(
+        "--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes"
+    )
+
+
+def _add_ui(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "paths", nargs="*", type=Path, metavar="path",
+        help="files, and folders whose tables may be opened by path (default: the current folder)",
+    )  # fmt: skip
+    command.add_argument(
+        "--workspace", type=Path, help="folder for projects and the register (default: in your home)"
+    )
+    command.add_argument("--port", type=int, help="default: 8765, or a free one")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    command.add_argument("--name", action="append", default=[], help="a host name to answer to")
+    command.add_argument("--memory", help="memory limit of each run, e.g. 4GB")
+    command.add_argument("--max-upload", default="2GB", help="largest upload (default: %(default)s)")
+    command.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
@@ -183,11 +251,12 @@ def _fail(code: int, message: str, details: str, as_json: bool) -> int:
 
 def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.core.policy import Policy
-    from maskwright.publish import Job
+    from maskwright.publish import Job, metrics_named
 
     job = Job(
         source=options.source, policy=Policy.load(options.policy), destination=options.output,
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
+        metrics=metrics_named(options.metric),
     )  # fmt: skip
     return _publish(job, options)
 
@@ -206,6 +275,25 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
     else:
         print("\n".join(release_lines(release)))
     return 0 if release.ok else 1
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from maskwright.api import compare
+    from maskwright.comparing.points import parse_grid
+    from maskwright.terminal import Display, comparison_lines
+
+    metrics = ["query-error"] if options.metric is None else [m for m in options.metric if m != "none"]
+    with Display(quiet=options.json, verbose=options.verbose) as display:
+        found = compare(
+            options.source, options.policy, options.output, grid=parse_grid(options.grid), metrics=metrics,
+            utility=options.utility, risk=options.risk, overwrite=options.overwrite, seed=options.seed,
+            memory=options.memory, cache=not options.no_cache, on_event=display.show,
+        )  # fmt: skip
+    if options.json:
+        print(json.dumps(found.as_dict() | {"path": str(options.output)}, ensure_ascii=False))
+    else:
+        print("\n".join(comparison_lines(found, options.output)))
+    return 0 if found.ok else 1
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -232,7 +320,10 @@ def _init(options: argparse.Namespace) -> int:
 
     if options.output.exists() and not options.overwrite:
         raise UsageError(f"{str(options.output)!r} exists; use --overwrite, or -o for another name")
-    reading = Reading(delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header)
+    reading = Reading(
+        delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
+        sheet=options.sheet, labels=options.labels,
+    )  # fmt: skip
     suggestion = suggest_policy(options.source, options.preset, reading)
     try:
         options.output.write_text(suggestion.text, encoding="utf-8")
@@ -264,7 +355,14 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _attack(options: argparse.Namespace) -> int:
-    from maskwright.attacking import adversary_named, attack_target, exceeding, knowledge, target_of
+    from maskwright.attacking import (
+        adversary_named,
+        attack_target,
+        exceeding,
+        knowledge,
+        target_of,
+        targets_of,
+    )
     from maskwright.attacks import ATTACKS
     from maskwright.core.exact import to_fraction
     from maskwright.terminal import belief_lines
@@ -277,13 +375,26 @@ def _attack(options: argparse.Namespace) -> int:
     attacks: list[Any] = options.attack or list(ATTACKS)
     if options.knowing:
         attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
-    found = attack_target(target_of(options.release), attacks, who)
+    several = len(options.release) > 1
+    target = targets_of(options.release) if several else target_of(options.release[0])
+    found = attack_target(target, attacks, who)
     above = exceeding(found, bound)
     if options.json:
         print(json.dumps({"ok": not above, "beliefs": [b.as_dict() for b in found]}, ensure_ascii=False))
     else:
         print("\n".join(belief_lines(found, bound)))
     return 1 if above else 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from maskwright.workbench.serve import Options, serve
+
+    return serve(
+        Options(
+            options.paths, options.workspace, options.host, options.port, options.name, options.memory,
+            options.max_upload, not options.no_browser, options.json,
+        )
+    )  # fmt: skip
 
 
 def _audit(options: argparse.Namespace) -> int:

@@ -5,69 +5,101 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from maskwright import store
+from maskwright.core.classes import ValueCounts
 from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.persist import save_census, save_grouping
+from maskwright.core.multivalued import PRESENT
+from maskwright.core.persist import part_folder, save_census, save_grouping
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release, level_names
 from maskwright.engines.base import Format
 from maskwright.report import write_data_card, write_report
+from maskwright.report.around import Around
+from maskwright.report.plans import frontier_csv, frontier_of
 from maskwright.report.report import Examples
 from maskwright.tables import Layout
 from maskwright.verify import CLASSES, REFERENCE, sha256
 from maskwright.version import __version__
 
 KeepPrivate = Literal["all", "report", "none"]
+MAPPING = "mapping.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A part of a release as it was written; `classes` is what nobody can count in its tables."""
+
+    name: str
+    grouping: Grouping
+    layouts: Sequence[Layout]
+    classes: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
 class Contents:
     """What a folder is filled with, besides the tables.
 
-    `reference` and `classes` are what `verify` needs to know of the input; `source` names and fingerprints it.
+    `reference` is what `verify` needs to know of the input; `source` names and fingerprints it; `around` is what other
+    settings would have given.
     """
 
     release: Release
-    layouts: Sequence[Layout]
+    parts: Sequence[Written]
     files: Mapping[str, str]  # table → file name
     format: Format
     examples: Examples
     reference: Mapping[str, Any]
-    classes: Mapping[str, Any] | None
     source: Mapping[str, Any]
+    around: Around | None = None
 
 
 def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
     """Everything in public/ and private/ but the tables themselves."""
     release = contents.release
+    parts, unheld = for_readers(contents.parts)
     promised = [
         {"model": v.model, "parameters": v.parameters, "attribute": v.attribute}
+        | ({"part": v.part} if v.part else {})
         | ({"status": v.status} if v.status else {})
         for v in release.verdicts
+        if v.attribute not in unheld
     ]
-    dictionary = data_dictionary(release.grouping, release.policy, contents.layouts)
+    dictionary = data_dictionary(release.policy, parts)
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
-    write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, contents, promised))
+    mapping = release.mapping
+    if not mapping.reveals:
+        mapping.write(stage.public / MAPPING, rows=False)
+    shown = replace(contents, parts=parts)
+    write_json(stage.public / store.MANIFEST, _public_manifest(stage.public, shown, promised))
     if keep_private == "none":
         shutil.rmtree(stage.private)
         return
     private = stage.private
     (private / "policy.yaml").write_text(release.policy.to_yaml(), encoding="utf-8")
-    write_report(private / "report.html", release, contents.examples, dictionary)
-    write_json(private / REFERENCE, contents.reference)
-    if contents.classes is not None:
-        write_json(private / CLASSES, contents.classes)
-    if keep_private == "all":
-        save_grouping(release.grouping, private)
-        if release.target is not None and release.target.census is not None:
-            save_census(release.target.census, private)
+    if mapping.reveals:
+        mapping.write(private / MAPPING)
+    write_report(private / "report.html", release, contents.examples, contents.source, contents.around)
+    write_json(private / REFERENCE, {**contents.reference, "parts": [part.name for part in contents.parts]})
+    for part in contents.parts:
+        folder = part_folder(private, part.name, len(contents.parts))
+        folder.mkdir(exist_ok=True)
+        if part.classes is not None:
+            write_json(folder / CLASSES, part.classes)
+        if keep_private == "all":
+            save_grouping(part.grouping, folder)
+    found = frontier_of(release)
+    if found is not None:
+        write_json(private / "plans.json", found)
+        (private / "plans.csv").write_text(frontier_csv(found), encoding="utf-8")
+    if keep_private == "all" and release.target is not None and release.target.census is not None:
+        save_census(release.target.census, private)
     record = release.as_dict() | {
         "product": f"maskwright {__version__}",
         "path": None,
@@ -78,6 +110,31 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     write_json(private / store.MANIFEST, record)
 
 
+def for_readers(parts: Sequence[Written]) -> tuple[list[Written], set[str]]:
+    """The parts as public files may describe them, and the bits (see `SetColumn`) that they must not name.
+
+    A value that only dropped people have in a column of sets would otherwise be named as one that could occur.
+    """
+    bits = {bit for part in parts for layout in part.layouts for s in layout.sets for bit in s.bits}
+    held = set[str]()
+    for part in parts:
+        counts = part.grouping.published_classes.sensitive
+        held |= {bit for bit in bits & counts.keys() if PRESENT in _occurring(counts[bit])}
+    return [
+        replace(p, layouts=[_only(layout, bits - held) for layout in p.layouts]) for p in parts
+    ], bits - held
+
+
+def _occurring(counts: ValueCounts) -> set[str]:
+    return {value for value, n in zip(counts.values, counts.totals[1:].tolist(), strict=True) if n}
+
+
+def _only(layout: Layout, unheld: set[str]) -> Layout:
+    sets = [s.only(set(s.bits) - unheld) for s in layout.sets]
+    named = tuple(name for name in layout.sensitive if name not in unheld)
+    return replace(layout, sets=tuple(s for s in sets if s.values), sensitive=named)
+
+
 def _public_manifest(
     folder: Path, contents: Contents, promised: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -85,13 +142,16 @@ def _public_manifest(
     tables = [
         {
             "file": contents.files[layout.name],
+            "part": part.name,
             "format": contents.format,
-            "rows": release.grouping.published_rows,
+            "rows": part.grouping.published_rows,
             "columns": list(layout.columns),
             "classes_by": list(layout.classes_by),
             "sensitive": list(layout.sensitive),
+            "sets": [replace(s, sizes=None).as_dict() for s in layout.sets],
         }
-        for layout in contents.layouts
+        for part in contents.parts
+        for layout in part.layouts
     ]
     return {
         "format": 1,
@@ -105,13 +165,32 @@ def _public_manifest(
     }
 
 
-def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout]) -> dict[str, Any]:
+def data_dictionary(policy: Policy, parts: Sequence[Written]) -> dict[str, Any]:
     """What each published column means now. Public: holds labels that occur in the release, nothing else."""
-    shown = exact_view(grouping) if policy.recoding.exact else grouping
+    columns = [column for part in parts for column in _columns(policy, part)]
+    rows = [part.grouping.published_rows for part in parts]
+    found: dict[str, Any] = {"columns": columns, "rows": rows[0], "recoding": policy.recoding.name}
+    if len(parts) > 1:
+        found["parts"] = [
+            {"name": p.name, "rows": n, "sensitive": sorted({c for x in p.layouts for c in _shown(x)})}
+            for p, n in zip(parts, rows, strict=True)
+        ]
+    return found
+
+
+def _shown(layout: Layout) -> list[str]:
+    """The sensitive columns of a table as they are published."""
+    owner = {bit: s.name for s in layout.sets for bit in s.bits}
+    return [owner.get(name, name) for name in layout.sensitive]
+
+
+def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
+    shown = exact_view(part.grouping) if policy.recoding.exact else part.grouping
     names = level_names(shown) or {}
     published = {labels.attribute: labels for labels in shown.labels}
     columns = []
-    for layout in layouts:
+    for layout in part.layouts:
+        sets = {s.name: s for s in layout.sets}
         for name in layout.columns:
             column: dict[str, Any] = {"name": name, "table": layout.name}
             if name not in policy.columns:
@@ -119,6 +198,11 @@ def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout
                 columns.append(column)
                 continue
             column["role"] = policy.columns[name].role
+            if name in sets:
+                column |= {"set_of": list(sets[name].values), "separator": sets[name].separator}
+            changes = part.grouping.changes
+            if changes is not None and changes.attribute == name:
+                column["distorted"] = True  # a reader must know that some values are wrong
             if name in published:
                 labels = published[name]
                 texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
@@ -127,7 +211,7 @@ def data_dictionary(grouping: Grouping, policy: Policy, layouts: Sequence[Layout
                 column["labels"] = sorted(t for t in texts if t is not None)
                 column["missing"] = None in texts
             columns.append(column)
-    return {"columns": columns, "rows": grouping.published_rows, "recoding": policy.recoding.name}
+    return columns
 
 
 def hashes(folder: Path) -> dict[str, str]:

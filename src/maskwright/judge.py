@@ -39,11 +39,29 @@ INSTEAD_OF_FACTS = (
 
 
 def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
-    """The verdicts of a release; those on belief are decided anew, by attacking it."""
-    asked = [model for model in target.models if isinstance(model, BeliefAtMost)]
-    return tuple(
-        next((judge(m, target) for m in asked if _same(m, verdict)), verdict) for verdict in verdicts
-    )
+    """The verdicts of a release; those on belief are decided anew, by attacking the table that they are about."""
+    found = (_judged(verdict, target) for verdict in verdicts)
+    return tuple(_only_measured(verdict, target.chosen_by_looking) for verdict in found)
+
+
+def _only_measured(verdict: Verdict, chosen_by_looking: str) -> Verdict:
+    """Nothing is guaranteed for settings that may have been chosen by their outcome; whether it holds is the same."""
+    if not chosen_by_looking or verdict.status != "guaranteed":
+        return verdict
+    return replace(verdict, status="measured", why=f"{chosen_by_looking}; {verdict.why}")
+
+
+def _judged(verdict: Verdict, target: Target) -> Verdict:
+    for table in target.tables:
+        for model in table.models:
+            mine = (
+                verdict.part in (None, table.name)
+                and isinstance(model, BeliefAtMost)
+                and _same(model, verdict)
+            )
+            if mine and isinstance(model, BeliefAtMost):
+                return replace(judge(model, replace(table, beside=())), part=verdict.part)
+    return verdict
 
 
 def _same(model: Model, verdict: Verdict) -> bool:
@@ -177,11 +195,13 @@ def verify_release(folder: str | Path, recount_only: bool = False) -> Verificati
     result = verify(folder, recount_only)
     if not any(v.model == BeliefAtMost.name for v in result.verdicts):
         return result
-    if not (Path(folder) / PRIVATE / "state.json").is_file():
+    if not any((Path(folder) / PRIVATE).glob("**/state.json")):
         return replace(result, notes=(*result.notes, PUBLIC_ONLY))
     target = target_of(folder)
     if not all(
-        any(_same(m, v) for m in target.models) for v in result.verdicts if v.model == BeliefAtMost.name
+        any(_same(m, v) for t in target.tables for m in t.models)
+        for v in result.verdicts
+        if v.model == BeliefAtMost.name
     ):
         problem = "private/policy.yaml does not ask for what the manifest promises"
         return replace(result, problems=(*result.problems, problem))

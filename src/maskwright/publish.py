@@ -12,52 +12,44 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskwright import store
+from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
-from maskwright.core.classes import Classes, Originals
+from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
-from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.grouping import Grouping
 from maskwright.core.method import Task
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.plan import GroupPlan, Plan
+from maskwright.core.model import Context, Model
 from maskwright.core.policy import Policy
-from maskwright.core.population import furnished
 from maskwright.core.release import Part, Release
+from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
-from maskwright.core.verdict import Verdict
+from maskwright.core.verdict import Measured, Verdict
 from maskwright.engines import open_engine
-from maskwright.engines.base import Engine, Format, Reading, Recount, SummarySpec, Table
-from maskwright.errors import DestinationError, InputError, NotVerified, PolicyError, PolicyNotMet
-from maskwright.folder import Contents, KeepPrivate, write_words
+from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
+from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
+from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
-from maskwright.resolve import Resolved, reading, resolve
-from maskwright.tables import (
-    Layout,
-    check_members,
-    class_names,
-    compare,
-    labels_of,
-    make_tables,
-    plan_tables,
-    planned,
-    recounted,
-)
-from maskwright.verify import classes_from, measure, reference_to
+from maskwright.parts import MadePart, classes_of, make_part, models_for
+from maskwright.resolve import Resolved, flagged_of, reading, resolve
+from maskwright.tables import Layout
+from maskwright.verify import reference_to
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode
+    from maskwright.report.around import Around
 
 
 @dataclass(frozen=True)
@@ -73,6 +65,8 @@ class Job:
     engine: str = "duckdb"
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
+    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
+    trial: bool = False  # only to compare: nothing will be published
 
 
 def run(
@@ -83,21 +77,33 @@ def run(
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
     if job.destination is None:
-        return _Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
+        return Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
     for line in store.recover(job.destination):
         progress.note(line)
     with store.Staging(job.destination, job.overwrite) as stage:
-        this = _Run(job, progress, stage.spill)
+        this = Run(job, progress, stage.spill)
         try:
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
 
 
+def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Metrics by name; a name that is none is refused."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
+    return tuple(names)
+
+
 @contextmanager
-def prepared(job: Job, on_event: Callable[[Event], None] | None = None) -> Iterator[Prepared]:
+def prepared(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Prepared]:
     """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = _Run(job, Progress(on_event), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
     try:
         yield this.prepare()
     finally:
@@ -108,22 +114,29 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods.minimal import minimal_nodes
 
-    known = ("objective", "suppression", "suppress", "suppressed_rows")
-    options = {k: v for k, v in job.policy.method.parameters.items() if k in known}
     with prepared(job, on_event) as ready:
-        return minimal_nodes(ready.task, **options)
+        with suppress(DestinationError):  # the levels that a search finds are an outcome too
+            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
+        return minimal_nodes(ready.task, **node_options(job.policy))
 
 
-class _Run:
+def node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
+
+
+class Run:
     """The state of one run, so that each step below reads as one sentence."""
 
-    def __init__(self, job: Job, progress: Progress, spill: Path) -> None:
+    def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
         self.job, self.progress, self.spill = job, progress, spill
         self.timings: dict[str, float] = {}
+        self.looked = history.Looked()
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = open_engine(job.engine, memory=job.memory, temp=spill)
+        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -170,11 +183,11 @@ class _Run:
         job, engine = self.job, self.engine
         with self.step("reading"):
             stamp = _Stamp.of(job.source)
-            source = engine.open(job.source, reading(job.policy))
-            resolved = resolve(job.policy, engine, source, self.progress)
+            opened = engine.open(job.source, reading(job.policy))
+            resolved = resolve(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
-            summary = engine.summarise(source, resolved.spec)
-            fingerprint = engine.fingerprint(source)
+            summary = engine.summarise(resolved.source, resolved.spec)
+            fingerprint = engine.fingerprint(opened)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
             if summary.n_rows == 0:
@@ -182,89 +195,82 @@ class _Run:
             census = None
             if resolved.census is not None:
                 census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
+        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
         task = Task(
-            summary, [m for m in resolved.models if m.use == "search"], _context(summary, resolved), self.rng,
-            resolved.weights, resolved.levels, self.progress, census,
+            summary, search, _context(summary, resolved), self.rng, resolved.weights, resolved.levels,
+            self.progress, census, gates, resolved.sets,
         )  # fmt: skip
-        return Prepared(resolved, source, stamp, fingerprint, task)
+        return Prepared(opened, resolved, stamp, fingerprint, task)
 
-    def make(self) -> _Made:
-        """Everything up to the recoded, not yet written table."""
-        prepared = self.prepare()
-        resolved, task = prepared.resolved, prepared.task
+    def again(self, prepared: Prepared) -> Prepared:
+        """The same table under a policy that reads it alike but asks for something else."""
+        resolved = prepared.resolved.under(self.job.policy)
+        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
+        task = replace(prepared.task, search=search, gates=gates, rng=self.rng, progress=self.progress)
+        return replace(prepared, resolved=resolved, task=task)
+
+    def look(self, fingerprint: str) -> None:
+        """Find out what was tried on this input before, and remember this run."""
+        settings = history.policy_hash(self.job.policy)
+        self.looked = history.looked_at(fingerprint, settings)
+        if self.looked.chosen_by_looking and self.job.policy.sensitive and not self.job.trial:
+            self.progress.note(self.looked.sentence())
+        try:
+            history.record(fingerprint, settings, "compared" if self.job.trial else "run")
+        except DestinationError as problem:
+            if self.job.trial:
+                raise
+            self.progress.note(str(problem))
+
+    def make(self, prepared: Prepared | None = None) -> _Made:
+        """Everything up to the recoded, not yet written tables (of a trial: up to the groups)."""
+        prepared = prepared or self.prepare()
+        self.look(prepared.fingerprint)
+        resolved = prepared.resolved
         with self.step("searching"):
             try:
-                grouping = resolved.method.group(task)
+                pieces = resolved.method.pieces(prepared.task)
             except PolicyNotMet as problem:
-                asked = in_words(resolved.models, resolved.method)
+                asked = in_words(resolved.models, resolved.method.for_one_table())
                 raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
-        needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
-        classes = furnished(grouping, needs, task.census)
-        classes = replace(
-            classes, sensitive=grouping.published_classes.sensitive
-        )  # a method may distort values
-        _gate(classes, resolved.models, task.context)
+        for piece in pieces:
+            models = models_for(piece, resolved)
+            _gate(classes_of(piece, models), models, piece.task.context)
+            self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
+        with self.step("recoding"):
+            engine = None if self.job.trial else self.engine
+            parts = [
+                make_part(engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
+                for piece in pieces
+            ]
+        return _Made(prepared, parts)
+
+    def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"
-            self.progress.note(
-                f"rows suppressed ({what}): {grouping.suppressed_rows} of {task.summary.n_rows}"
-            )
-        with self.step("recoding"):
-            policy = self.job.policy
-            drop = [*policy.quasi_identifiers, *policy.sensitive] if resolved.spec.drop_missing else []
-            plan, layouts = plan_tables(grouping, policy, resolved.published, drop, self.order_key, self.rng)
-            tables = make_tables(self.engine, prepared.source, plan, layouts)
-        return _Made(prepared, grouping, classes, needs, plan, layouts, tables, policy.recoding.name)
+            rows = f"{grouping.suppressed_rows} of {grouping.summary.n_rows}"
+            self.progress.note(f"{name + ': ' if name else ''}rows suppressed ({what}): {rows}")
 
     def recount(self, made: _Made, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
-        """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
-        policy = self.job.policy
-        found = recounted(self.engine, tables, made.layouts)
-        compare(planned(made.grouping, made.plan, policy.recoding.name), found)
-        check_members(self.engine, tables, made.layouts, made.plan)
-        if policy.unit:
-            found = self.people(made)
-        classes = classes_from(found, made.layouts[0].classes_by, made.resolved.spec.sensitive)
-        verdicts = measure(made.furnish(classes, found), made.resolved.models, made.context)
-        for verdict in verdicts:
-            if not verdict.ok:
-                raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
-        return verdicts
-
-    def people(self, made: _Made) -> Recount:
-        """Count people per class: recode once more with the unit column, which is never published."""
-        policy, unit = self.job.policy, self.job.policy.unit or ""
-        plan = replace(made.plan, columns=(*made.plan.columns, unit))
-        with_unit = self.engine.recode(made.source, plan)
-        return self.engine.recount(with_unit, policy.quasi_identifiers, policy.sensitive, unit)
-
-    def recorded_classes(self, made: _Made) -> dict[str, Any] | None:
-        """What nobody can count in the public table, for a later `verify`."""
-        kept = made.needs & {"population", "originals"} or (
-            "ancestors" in made.needs and made.grouping.ancestors
-        )
-        if not self.job.policy.unit and not kept:
-            return None
-        unit = self.job.policy.unit
-        found = self.people(made) if unit else recounted(self.engine, made.tables, made.layouts)
-        classes = made.furnish(Classes(found.people, found.rows), found)
-        record: dict[str, Any] = {"labels": found.labels}
-        record |= {"rows": found.rows.tolist(), "people": found.people.tolist()}
-        record["values"] = {name: found.entries(name) for name in found.values} if unit else {}
-        if classes.population is not None:
-            record["population"] = classes.population.tolist()
-        if classes.originals is not None:
-            record["originals"] = [classes.originals.start.tolist(), classes.originals.sizes.tolist()]
-        if classes.ancestors is not None:
-            record["ancestors"] = classes.ancestors.parent.tolist()
-        return record
+        """Measure the tables of every part as they are; a part that is not what was asked is refused."""
+        if len(made.parts) == 1:
+            return made.parts[0].recount(self.engine, tables)
+        return tuple(replace(v, part=p.name) for p in made.parts for v in p.recount(self.engine, tables))
 
     def target(self, made: _Made) -> Target:
-        task, resolved = made.prepared.task, made.resolved
-        return Target(
-            made.grouping, resolved.models, resolved.method, task.context, task.census,
-            self.job.policy.recoding.exact, weights=task.weights, levels=task.levels,
-        )  # fmt: skip
+        """What an attack looks at: the first table of the release, with the others beside it."""
+        recoding, looked = self.job.policy.recoding, self.looked.sentence()
+        targets = []
+        for p in made.parts:
+            task, names = p.piece.task, tuple(p.grouping.summary.sensitive)
+            targets.append(
+                Target(
+                    p.grouping, p.models, p.piece.method, task.context, task.census, recoding.exact,
+                    weights=task.weights, levels=task.levels, joined=recoding.blocks(names, task.sets), name=p.name,
+                    chosen_by_looking=looked,
+                )
+            )  # fmt: skip
+        return replace(targets[0], beside=tuple(targets[1:]))
 
     def finish(self, made: _Made, verdicts: tuple[Verdict, ...], tables: Mapping[str, Any]) -> Release:
         with self.step("attacking"):
@@ -275,23 +281,39 @@ class _Run:
                 if not verdict.ok:
                     raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
         recoding = self.job.policy.recoding
-        shown = exact_view(made.grouping) if recoding.exact else made.grouping
-        measured = {name: m.function(shown, made.resolved.weights) for name, m in METRICS.items()}
-        metrics = {
-            name: value for name, value in measured.items() if value == value
-        }  # NaN: not defined for it
+        with self.step("measuring usefulness"):
+            metrics = worst_of([self.useful(p.grouping, made.resolved.weights) for p in made.parts])
         parts = tuple(
-            Part(layout.name, made.grouping, layout.columns, recoding.name, tables[layout.name])
-            for layout in made.layouts
+            Part(layout.name, p.grouping, layout.columns, recoding.name, tables[layout.name])
+            for p in made.parts
+            for layout in p.layouts
         )
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.job.seed is not None, dict(self.timings), target=target,
+            history=self.looked.as_dict(),
         )  # fmt: skip
+
+    def useful(self, grouping: Grouping, weights: Mapping[str, Fraction]) -> dict[str, Measured]:
+        """The cheap metrics, and those that were asked for; one that is not defined here is left out."""
+        metrics = {}
+        for name, metric in METRICS.items():
+            if metric.on_request and name not in self.job.metrics:
+                continue
+            try:
+                value = metric.measure(grouping, weights, self.job.policy.recoding.exact)
+            except UsageError as reason:
+                self.progress.note(f"{name} was not measured: {reason}")
+                continue
+            if value == value:
+                metrics[name] = value
+            elif metric.on_request:  # NaN
+                self.progress.note(f"{name} was not measured: it is not defined for this release")
+        return metrics
 
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
         """Fill the staging folder: the tables, then what was measured on them."""
-        kind: Format = self.job.policy.output.format or made.source.format
+        kind: Format = self.job.policy.output.format or made.resolved.source.format
         files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
@@ -303,12 +325,17 @@ class _Run:
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
             release = self.finish(made, verdicts, places)
+            around = self.look_around(made) if keep_private != "none" else None
             with self.step("reporting"):
+                resolved, context = made.resolved, made.prepared.task.context
                 contents = Contents(
-                    release, made.layouts, files, kind, self.examples(made, written),
-                    reference_to(made.resolved.spec.sensitive, made.context, made.resolved.hierarchies),
-                    self.recorded_classes(made),
-                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source)},
+                    release,
+                    [Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine)) for p in made.parts],
+                    files, kind, self.examples(made, written),
+                    reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
+                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),
+                     "command": _command(self.job)},
+                    around,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
         except OSError as problem:
@@ -317,10 +344,19 @@ class _Run:
             ) from None
         return release
 
+    def look_around(self, made: _Made) -> Around:
+        """What a stricter or a looser policy would cost, for the private report."""
+        from maskwright.report.around import look_around
+
+        with self.step("trying other settings"):
+            pieces = [part.piece for part in made.parts]
+            return look_around(pieces, self.job.policy.recoding.exact, self.timings)
+
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
-        columns = made.plan.columns
-        before = [{c: row[c] for c in columns} for row in self.engine.sample(made.source, 5)]
+        columns = dict.fromkeys(c for layout in made.layouts for c in layout.columns)
+        rows = self.engine.sample(made.prepared.opened, 5)
+        before = [{c: row[c] for c in columns if c in row} for row in rows]
         after = {layout.name: self.engine.sample(written[layout.name], 5) for layout in made.layouts}
         if len(after) == 1:
             return {"before": before, "after": next(iter(after.values()))}
@@ -342,8 +378,8 @@ class _Run:
 class Prepared:
     """A table that was read and summarised, and the task for a method."""
 
+    opened: Table
     resolved: Resolved
-    source: Table
     stamp: _Stamp
     fingerprint: str
     task: Task
@@ -351,56 +387,22 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """What `make` hands to the ways out."""
+    """What `make` hands to the ways out: the parts of the release."""
 
     prepared: Prepared
-    grouping: Grouping
-    classes: Classes  # of the grouping, with what the models need to know of them
-    needs: frozenset[Need]
-    plan: Plan | GroupPlan
-    layouts: list[Layout]
-    tables: dict[str, Table]
-    recoding: str
+    parts: list[MadePart]
 
     @property
     def resolved(self) -> Resolved:
         return self.prepared.resolved
 
     @property
-    def source(self) -> Table:
-        return self.prepared.source
+    def layouts(self) -> list[Layout]:
+        return [layout for part in self.parts for layout in part.layouts]
 
     @property
-    def context(self) -> Context:
-        return self.prepared.task.context
-
-    def furnish(self, classes: Classes, found: Recount) -> Classes:
-        """Add to recounted classes what the models need to know of them and no table shows."""
-        classes = self._with_ancestors(classes, found)
-        if not self.needs & {"population", "originals"}:
-            return classes
-        if self.layouts[0].classes_by != tuple(x.attribute for x in self.grouping.labels):
-            raise PolicyError("population tables and m-confidentiality need recoding: generalise")
-        group = {labels_of(self.grouping, g): g for g in range(self.grouping.classes.n)}
-        order = np.array([group[labels] for labels in found.labels])
-        planned, changes = self.classes, dict[str, Any]()
-        if planned.population is not None:
-            changes["population"] = planned.population[order]
-        if planned.originals is not None:
-            place = np.empty(len(order), dtype=np.int64)
-            place[order] = np.arange(len(order))
-            class_of = np.repeat(place, np.diff(planned.originals.start))
-            changes["originals"] = Originals.of(class_of, planned.originals.sizes, len(order))
-        return replace(classes, **changes)
-
-    def _with_ancestors(self, classes: Classes, found: Recount) -> Classes:
-        """The groups that classes were split from; groups that share their labels are one class."""
-        if "ancestors" not in self.needs or self.grouping.ancestors is None:
-            return classes
-        place = {labels: c for c, labels in enumerate(found.labels)}
-        names = class_names(self.grouping, self.plan, self.recoding)
-        class_of = np.array([place[labels] for labels in names], dtype=np.int64)
-        return replace(classes, ancestors=self.grouping.ancestors.merged(class_of, classes.n))
+    def tables(self) -> dict[str, Table]:
+        return {name: table for part in self.parts for name, table in part.tables.items()}
 
 
 @dataclass(frozen=True)
@@ -451,7 +453,15 @@ def _context(summary: Summary, resolved: Resolved) -> Context:
         n_people=summary.n_people,
         hierarchies=resolved.hierarchies,
         domains={s.name: s.values for s in resolved.spec.sensitive},
+        flagged=flagged_of(resolved.policy, resolved.sets),
+        sets=tuple(s.counted(summary) for s in resolved.sets),
     )
+
+
+def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
+    """The metrics of a release: those of its worst table."""
+    names = [name for name in METRICS if all(name in part for part in parts)]
+    return {n: (max if METRICS[n].better == "low" else min)(p[n] for p in parts) for n in names}
 
 
 def _seeded(seed: int) -> bytes:
@@ -460,3 +470,9 @@ def _seeded(seed: int) -> bytes:
 
 def _name(source: Any) -> str:
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def _command(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"

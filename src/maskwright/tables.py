@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping
+from maskwright.core.method import Piece
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
-from maskwright.core.policy import Policy
+from maskwright.core.policy import Recoding
 from maskwright.engines.base import Engine, Found, Recount, Table, Texts, spelled
 from maskwright.engines.keys import Packing, number
 from maskwright.errors import NotVerified, PolicyError
@@ -24,42 +26,62 @@ Labels = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """One published table: its columns, those that tell classes apart, and its sensitive ones."""
+    """One published table: its columns, those that tell classes apart, and its sensitive attributes.
+
+    `sets` are its columns of sets, as far as this table tells of them; their bits are among `sensitive`.
+    """
 
     name: str
     columns: tuple[str, ...]
     classes_by: tuple[str, ...]
     sensitive: tuple[str, ...]
+    sets: tuple[SetColumn, ...] = ()
+
+    @staticmethod
+    def of(
+        name: str,
+        columns: Sequence[str],
+        classes_by: Sequence[str],
+        sensitive: Sequence[str],
+        sets: Sequence[SetColumn],
+    ) -> Layout:
+        """The layout of a table with these columns once its bits are sets again."""
+        owner = {bit: s.name for s in sets for bit in s.bits}
+        shown = tuple(dict.fromkeys(owner.get(c, c) for c in columns))
+        here = tuple(s for s in sets if s.name in shown)
+        return Layout(name, shown, tuple(classes_by), tuple(sensitive), here)
 
 
 def plan_tables(
-    grouping: Grouping,
-    policy: Policy,
+    piece: Piece,
+    recoding: Recoding,
     columns: Sequence[str],
     drop_missing: Sequence[str],
     key: str,
     rng: np.random.Generator,
 ) -> tuple[Plan | GroupPlan, list[Layout]]:
-    """What the engine must do, and what the tables will look like."""
-    recoding, sensitive = policy.recoding, tuple(policy.sensitive)
+    """What the engine must do, and what the tables will look like; `columns` name bits in place of sets."""
+    grouping, sets, prefix = piece.grouping, piece.task.sets, "" if piece.name == "data" else f"{piece.name}-"
+    sensitive = tuple(grouping.summary.sensitive)
     if recoding.name == "generalise":
         plan = generalise.plan(grouping, columns, drop_missing, key)
-        return plan, [Layout("data", tuple(columns), tuple(policy.quasi_identifiers), sensitive)]
+        by = tuple(h.attribute for h in grouping.summary.attributes)
+        return plan, [Layout.of(piece.name, columns, by, sensitive, sets)]
     if not sensitive:
         raise PolicyError(f"recoding: {recoding.name} needs a sensitive column, and there is none")
     make = permute.plan if recoding.name == "permute" else bucketize.plan
     group = group_column(columns)
     plan = make(
-        grouping, columns, drop_missing, key, rng,
-        exact=recoding.quasi_identifiers == "exact", together=recoding.together, group_column=group,
+        grouping, columns, drop_missing, key, rng, exact=recoding.quasi_identifiers == "exact",
+        together=recoding.blocks(sensitive, sets) or (), group_column=group,
     )  # fmt: skip
     if recoding.name == "permute":
-        return plan, [Layout("data", (group, *columns), (group,), sensitive)]
+        return plan, [Layout.of(piece.name, (group, *columns), (group,), sensitive, sets)]
     others = tuple(c for c in columns if c not in sensitive)
     inside = tuple(c for c in columns if c in sensitive)
     return plan, [
-        Layout("quasi-identifiers", (group, *others), (group,), ()),
-        Layout("sensitive", (group, *inside), (group,), sensitive),
+        Layout.of(f"{prefix}quasi-identifiers", (group, *others), (group,), (), ()),
+        Layout.of(f"{prefix}sensitive", (group, *inside), (group,), sensitive, sets),
     ]
 
 
@@ -68,15 +90,21 @@ def make_tables(
 ) -> dict[str, Table]:
     """The recoded tables by name, not yet written."""
     if len(layouts) == 1:
-        return {layouts[0].name: engine.recode(source, plan)}
-    if not isinstance(plan, GroupPlan):
+        made: Sequence[Table] = [engine.recode(source, plan)]
+    elif isinstance(plan, GroupPlan):
+        made = list(engine.bucketize(source, plan).values())
+    else:
         raise TypeError("two tables need a plan by groups")
-    return engine.bucketize(source, plan)
+    return {
+        layout.name: engine.fold(table, layout.sets) if layout.sets else table
+        for layout, table in zip(layouts, made, strict=True)
+    }
 
 
 def recounted(engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Layout]) -> Recount:
     """The classes of the tables as they are."""
-    return recount_tables(engine, [(tables[x.name], x.classes_by, x.sensitive) for x in layouts])
+    there = {x.name: engine.unfold(tables[x.name], x.sets) if x.sets else tables[x.name] for x in layouts}
+    return recount_tables(engine, [(there[x.name], x.classes_by, x.sensitive) for x in layouts])
 
 
 def planned(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recount:

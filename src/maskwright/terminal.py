@@ -16,9 +16,11 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.events import Event
 from maskwright.core.exact import show
 from maskwright.core.release import Release
+from maskwright.metrics import METRICS
 from maskwright.report.details import detail_lines
 
 if TYPE_CHECKING:
+    from maskwright.comparing import Comparison
     from maskwright.suggest import Suggestion
     from maskwright.verify import Verification
 
@@ -72,11 +74,16 @@ def release_lines(release: Release) -> Iterable[str]:
     yield from risk_lines(release)
     yield ""
     total = g.summary.n_rows + g.summary.dropped_missing
+    for part in release.parts if len(release.groupings) > 1 else ():
+        yield f"  {part.name:30}{part.grouping.published_rows:>12,} rows: {', '.join(part.columns)}"
     yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
-    for name in ("information-loss", "granularity"):
-        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    for name in ("information-loss", "granularity", "association-loss", "information-exposure"):
+        if name in release.metrics:
+            yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
     if release.metrics.get("sensitive-distortion"):
         yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
+    for name in (name for name in release.metrics if METRICS[name].on_request):
+        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
     if g.search.get("objective") and "score" in g.search:
         yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
     if release.path:
@@ -122,6 +129,35 @@ def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[s
             low, high = beliefs.worst.interval
             yield f"  it lies between {low:.6g} and {high:.6g}; decisions use the upper end"
         yield from (f"  {line}" for line in detail_lines(beliefs))
+
+
+def comparison_lines(found: Comparison, folder: Path) -> Iterable[str]:
+    """One line per policy, the Pareto front marked; then those that do not hold, and why."""
+    front = {p.name for p in found.front}
+    width = max(6, *(len(p.name) for p in found.points))
+    risk = "worst belief" if found.risk == "worst" else found.risk
+    extra = [m for m in ("query-error",) if m != found.utility and any(m in p.metrics for p in found.points)]
+    yield f"  {'':>3} {'policy':{width}} {risk:>14} {found.utility:>18}" + "".join(f" {m:>12}" for m in extra)
+    for number, point in enumerate(found.points, start=1):
+        if point.status != "holds":
+            continue
+        mark = "*" if point.name in front else " "
+        belief, useful = point.risk(found.risk), point.metrics.get(found.utility)
+        numbers = [float(point.metrics[m]) if m in point.metrics else None for m in extra]
+        yield (
+            f"{mark} {number:>3} {point.name:{width}} {'' if belief is None else f'{float(belief):.4g}':>14} "
+            f"{'' if useful is None else f'{float(useful):.4g}':>18}"
+            + "".join(f" {'' if n is None else f'{n:.4g}':>12}" for n in numbers)
+        )
+    for number, point in enumerate(found.points, start=1):
+        if point.status != "holds":
+            yield f"  {number:>3} {point.name:{width}} {point.status}: {point.reason}"
+    yield ""
+    yield "* on the Pareto front: no other policy is better in one thing without being worse in the other."
+    yield "A policy that is chosen by looking at these outcomes guarantees nothing; its release will say so."
+    yield ""
+    yield f"  page      {folder / 'index.html'}   (private: keep this)"
+    yield f"  policies  {folder / 'policies'}{os.sep}   (each can be run: maskwright anonymize … -p …)"
 
 
 def verification_lines(result: Verification) -> Iterable[str]:

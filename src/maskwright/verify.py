@@ -19,6 +19,9 @@ from maskwright.core.ancestors import Ancestors
 from maskwright.core.classes import Classes, Originals, ValueCounts
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.model import Context, Model, Need
+from maskwright.core.multivalued import SetColumn
+from maskwright.core.persist import part_folder
+from maskwright.core.projection import context_for
 from maskwright.core.settings import build
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
@@ -99,40 +102,59 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     try:
         listed = [
             _Listed(
-                str(t["file"]),
-                t.get("format"),
-                list(t["columns"]),
-                list(t["classes_by"]),
-                list(t["sensitive"]),
+                str(t["file"]), t.get("part", "data"), t.get("format"), list(t["columns"]), list(t["classes_by"]),
+                list(t["sensitive"]), int(t["rows"]),
+                [SetColumn.from_dict(s) for s in t.get("sets", ())],
             )
             for t in manifest["tables"]
-        ]
-        models = [
-            build(MODELS, "model", p["model"], _parameters(p), "promised")  # what the release claims
+        ]  # fmt: skip
+        promised = [
+            (p.get("part"), build(MODELS, "model", p["model"], _parameters(p), "promised"))  # what is claimed
             for p in manifest["promised"]
         ]
-        expected_rows = {int(t["rows"]) for t in manifest["tables"]}
-        qi, sensitive = listed[0].classes_by, [name for item in listed for name in item.sensitive]
+        names = list(dict.fromkeys(item.part for item in (listed[0], *listed)))
+        unit = bool(manifest.get("unit"))
     except (KeyError, TypeError, IndexError, ValueError):
         raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
-    recount = _recount(path, listed, problems)
     notes: list[str] = []
+    verdicts: list[Verdict] = []
+    rows = classes = 0
+    for name in names:
+        models = [model for part, model in promised if part in (None, name)]
+        tables = [item for item in listed if item.part == name]
+        counted = _verify_part(path, name, len(names), tables, models, unit, problems, notes)
+        verdicts += [replace(v, part=name) for v in counted[0]] if len(names) > 1 else counted[0]
+        rows, classes = rows + counted[1], classes + counted[2]
+    notes = list(dict.fromkeys(notes))
+    return Verification(path, tuple(verdicts), tuple(problems), rows, classes, tuple(notes))
+
+
+def _verify_part(
+    path: Path, name: str, parts: int, listed: Sequence[_Listed], models: Sequence[Model], unit: bool,
+    problems: list[str], notes: list[str],
+) -> tuple[tuple[Verdict, ...], int, int]:  # fmt: skip
+    """Recount the tables of one part of a release: its verdicts, rows and classes."""
+    recount = _recount(path, listed, problems)
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
-    if needs == {"ancestors"} and not manifest.get("unit") and not (path / PRIVATE / CLASSES).is_file():
+    folder = part_folder(path / PRIVATE, name, parts)
+    if needs == {"ancestors"} and not unit and not (folder / CLASSES).is_file():
         needs = frozenset()
         notes.append(
             f"without private/{CLASSES} the whole table is the only group that classes are compared with"
         )
-    if manifest.get("unit") or needs:
-        recount, recorded, more = _recorded(path, bool(manifest.get("unit")), recount, notes)
+    if unit or needs:
+        recount, recorded, more = _recorded(folder, unit, recount, notes)
         problems += more
+    expected = {item.rows for item in listed}
     rows = int(recount.rows.sum())
-    if {rows} != expected_rows:
-        problems.append(f"the table has {rows} rows, the manifest says {sorted(expected_rows)}")
+    if {rows} != expected:
+        problems.append(f"the table has {rows} rows, the manifest says {sorted(expected)}")
+    sensitive = [name for item in listed for name in item.sensitive]
     specs, context = _reference(path, sensitive, recount, notes)
-    verdicts = measure(replace(classes_from(recount, qi, specs), **recorded), models, context)
-    return Verification(path, verdicts, tuple(problems), rows, len(recount.rows), tuple(notes))
+    classes = classes_from(recount, listed[0].classes_by, specs)
+    verdicts = measure(replace(classes, **recorded), models, context)
+    return verdicts, rows, len(recount.rows)
 
 
 def recount_tables(engine: Engine, tables: Sequence[tuple[Table, Sequence[str], Sequence[str]]]) -> Recount:
@@ -160,10 +182,13 @@ class _Listed:
     """A table as the manifest describes it."""
 
     file: str
+    part: str
     format: Any
     columns: list[str]
     classes_by: list[str]
     sensitive: list[str]
+    rows: int
+    sets: list[SetColumn]
 
 
 def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
@@ -179,6 +204,8 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
             there = [c.name for c in table.columns]
             if sorted(there) != sorted(item.columns):
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")
+            if item.sets:
+                table = engine.unfold(table, item.sets)
             tables.append((table, item.classes_by, item.sensitive))
         return recount_tables(engine, tables)
     finally:
@@ -229,10 +256,10 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _recorded(
-    path: Path, unit: bool, recount: Recount, notes: list[str]
+    folder: Path, unit: bool, recount: Recount, notes: list[str]
 ) -> tuple[Recount, dict[str, Any], list[str]]:
     """What nobody can count in the public table (people, population): as it was when the release was made."""
-    file = path / PRIVATE / CLASSES
+    file = folder / CLASSES
     if not file.is_file():
         what = "several rows per person" if unit else "requirements about more than its own rows"
         raise NotVerified(f"this release has {what}, which cannot be recounted without private/{CLASSES}")
@@ -283,7 +310,8 @@ def _reference(
     file = path / PRIVATE / REFERENCE
     if file.is_file():
         stored = read_json(file)
-        return reference_from(stored)
+        specs, context = reference_from(stored)
+        return [s for s in specs if s.name in sensitive], context_for(context, sensitive)
     if sensitive:
         notes.append("private/ was not kept: distributions are compared with that of the release itself")
     specs, reference = [], {}
@@ -313,16 +341,20 @@ def reference_from(stored: Mapping[str, Any]) -> tuple[list[SensitiveSpec], Cont
         reference = {s["name"]: np.array(s["counts"], dtype=np.int64) for s in stored["sensitive"]}
         hierarchies = {h["attribute"]: Hierarchy.from_dict(h) for h in stored["hierarchies"]}
         domains = {s.name: s.values for s in specs}
-        return specs, Context(reference, int(stored["people"]), hierarchies, domains=domains)
+        sets = tuple(map(SetColumn.from_dict, stored.get("sets", ())))
+        return specs, Context(reference, int(stored["people"]), hierarchies, domains=domains, sets=sets)
     except (KeyError, TypeError, ValueError, PolicyError):
         raise InputError(f"private/{REFERENCE} is not what was written") from None
 
 
 def reference_to(
-    specs: Sequence[SensitiveSpec], context: Context, hierarchies: Mapping[str, Hierarchy]
+    specs: Sequence[SensitiveSpec],
+    context: Context,
+    hierarchies: Mapping[str, Hierarchy],
 ) -> dict[str, Any]:
     """The reference distributions as JSON, so that a release can be verified later."""
     return {
+        "sets": [s.as_dict() for s in context.sets],
         "people": context.n_people,
         "sensitive": [
             {

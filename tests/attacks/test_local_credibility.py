@@ -14,6 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from maskwright.attacks import told
+from maskwright.attacks.findings import limit
 from maskwright.attacks.local_credibility import Credible, local_findings, readable, requirement_of
 from maskwright.attacks.minimality import Minimality
 from maskwright.attacks.secrets import secrets_of
@@ -171,6 +172,35 @@ def test_what_is_drawn_lies_in_its_interval(rows: list[Row], asked: tuple[str, d
 
 def _too_many(*_: Any) -> None:
     raise told.TooManyWorlds("for the test")
+
+
+@pytest.mark.parametrize("draw", [False, True])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(rows=ROWS, asked=MODEL)
+def test_problematic_rows_lie_between_the_ends_of_their_intervals(
+    draw: bool, rows: list[Row], asked: tuple[str, dict[str, Any]]
+) -> None:
+    requirement = model(asked[0], **asked[1])
+    target = release(rows, [requirement])
+    with pytest.MonkeyPatch.context() as patch:
+        if draw:
+            patch.setattr(told.Teller, "_counted", _too_many)
+        found = credible(target, 400)
+    truth, classes, bound = (
+        Truth(rows, requirement),
+        sorted({r[0] for r in rows}),
+        limit(target, found.secrets),
+    )
+    expected = sum(
+        sum(r[0] == classes[number] and r[2] in members for r in rows)
+        for number in found.classes.tolist()
+        for members in found.secrets.sets
+        if truth.credibility(classes[number], members) > bound
+    )
+    shown = found.problematic()
+    assert shown["beyond_doubt"]["sensitive_rows"] <= expected <= shown["sensitive_rows"]
+    if not found.half.any():
+        assert shown["beyond_doubt"]["sensitive_rows"] == expected == shown["sensitive_rows"]
 
 
 @settings(max_examples=150, deadline=None)

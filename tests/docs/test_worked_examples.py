@@ -13,6 +13,7 @@ from pages import printed
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "worked-examples"
 PAGES = [*sorted(FOLDER.glob("*-*.md")), ROOT / "docs" / "audit.md"]
+SHORT = [ROOT / "docs" / "multivalued.md", ROOT / "docs" / "methods" / "codip.md"]
 # Shown where the method that needs them is documented.
 ELSEWHERE = {"D-gamma-all", "D-gamma-single", "D-gamma-2", "D-gamma-degenerate"}
 
@@ -24,6 +25,12 @@ def test_a_page_prints_what_it_says(page: Path) -> None:
     for code, output, said in blocks:
         assert output, f"this prints nothing:\n{code}"
         assert output == said, code
+
+
+@pytest.mark.parametrize("page", SHORT, ids=lambda p: p.stem)
+def test_a_page_with_one_example_prints_what_it_says(page: Path) -> None:
+    [(code, output, said)] = printed(page)
+    assert output == said, code
 
 
 def test_no_example_of_the_papers_is_left_out() -> None:

@@ -190,3 +190,97 @@ def test_anything_with_an_arrow_stream(engine: Engine) -> None:
     assert table.caller == "arrow"
     out = engine.hand_over(engine.recode(table, plan(["group", "n"], {"group": (GROUP, 0)})))
     assert sorted(out.fetchall()) == [("x", 1), ("y", 2)]
+
+
+class Once:
+    """A stream that can be asked for only once, as that of a reader."""
+
+    def __init__(self, table: Any) -> None:
+        self.streams = [table]
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.streams.pop().__arrow_c_stream__(requested_schema)
+
+
+class Own(Once):
+    """A library that makes its tables from Arrow."""
+
+    @classmethod
+    def from_arrow(cls, source: Any) -> Own:
+        return cls(pa.table(source))
+
+
+def test_a_stream_is_asked_for_once(engine: Engine) -> None:
+    out = through(engine, Once(pa.table({"group": ["x", "y"], "n": [1, 2]})), ["n"], 0)
+    assert sorted(out.fetchall()) == [("x", 1), ("y", 2)]
+
+
+def test_a_library_that_makes_tables_from_arrow_gets_its_own_kind(engine: Engine) -> None:
+    out = through(engine, Own(pa.table({"group": ["x", "y"], "n": [1, 2]})), ["n"], 0)
+    assert isinstance(out, Own)
+    assert out.streams[0].sort_by("n").to_pydict() == {"group": ["x", "y"], "n": [1, 2]}
+
+
+def test_nanoarrow(engine: Engine) -> None:
+    na = pytest.importorskip("nanoarrow")
+    out = through(engine, na.ArrayStream(pa.table({"group": ["x", "y"], "n": [1, 2]})), ["n"], 0)
+    assert isinstance(out, na.ArrayStream)
+    assert sorted(pa.table(out).column("n").to_pylist()) == [1, 2]
+
+
+def test_a_stream_that_breaks_off(engine: Engine) -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            raise OSError("secret value")
+
+    with pytest.raises(InputError, match="arrow table") as caught:
+        engine.open(Broken(), Reading())
+    assert "secret" not in str(caught.value)
+
+
+def test_a_lazy_frame_is_streamed(engine: Engine, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read part by part, categories included, and never collected as a whole."""
+    for i in range(3):
+        frame = pl.DataFrame(
+            {"group": ["xy"[j % 2] for j in range(1000)], "n": range(1000 * i, 1000 * (i + 1))}
+        )
+        frame.write_parquet(tmp_path / f"part{i}.parquet")
+    letters = ["a", "b", "c", "d", "e", "f", "g"]
+    lazy = pl.scan_parquet(tmp_path / "*.parquet").with_columns(
+        (pl.col("n") // 500)
+        .replace_strict(dict(enumerate(letters)), return_dtype=pl.String)
+        .cast(pl.Categorical)
+        .alias("c")
+    )
+    parts: list[int] = []
+    batches = pl.LazyFrame.collect_batches
+
+    def counted(self: Any, **options: Any) -> Any:
+        for part in batches(self, chunk_size=700, **options):
+            parts.append(len(part))
+            yield part
+
+    def refused(*args: Any, **options: Any) -> Any:
+        raise AssertionError("the whole frame was collected")
+
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", counted)
+    monkeypatch.setattr(pl.LazyFrame, "collect", refused)
+    table = engine.open(lazy, Reading())
+    monkeypatch.undo()
+    assert sum(parts) == 3000
+    assert len(parts) > 3
+    out = engine.hand_over(engine.recode(table, plan(["group", "n", "c"], {"group": (GROUP, 0)})))
+    assert isinstance(out, pl.LazyFrame)
+    expected = lazy.with_columns(pl.col("c").cast(pl.String)).collect().sort("n")
+    assert out.collect().sort("n").equals(expected)
+
+
+def test_lazy_frames_that_cannot_be_read(engine: Engine) -> None:
+    lazy = pl.LazyFrame({"group": ["x", "y"], "n": ["1", "secret"]})
+    with pytest.raises(InputError, match="the query of the lazy frame fails") as caught:
+        engine.open(lazy.with_columns(pl.col("n").cast(pl.Int64)), Reading())
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match="the query of the lazy frame fails"):
+        engine.open(lazy.select("none"), Reading())
+    with pytest.raises(InputError, match="no rows"):
+        engine.open(lazy.filter(pl.col("n") == "3"), Reading())

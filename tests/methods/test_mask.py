@@ -85,7 +85,7 @@ def random_table(seed: int, n: int = 60) -> Table:
     return build([[int(v)] for v in rng.integers(0, 12, n)], {"s": sa})
 
 
-@pytest.mark.parametrize("base", ["mondrian", "optimal-lattice"])
+@pytest.mark.parametrize("base", ["mondrian", "optimal-lattice", "alpha-k-local"])
 @pytest.mark.parametrize("seed", range(20))
 def test_promises(seed: int, base: str) -> None:
     table = random_table(seed)

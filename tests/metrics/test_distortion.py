@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.methods.row_tables import build
 
 import maskwright as mw
 from maskwright.core.grouping import Changes, Grouping, exact_view
@@ -19,6 +18,7 @@ from maskwright.methods.mask import Mask
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
 from patients import write_csv
+from tests.methods.row_tables import build
 
 VALUES = ("cold", "flu", "fracture", "burn")
 TREE = [("kind", ["infection", "infection", "injury", "injury"])]

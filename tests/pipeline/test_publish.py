@@ -49,7 +49,7 @@ def test_a_release_on_disk(table: Path, policy: Path, tmp_path: Path) -> None:
     assert names == {
         "public/data.csv", "public/data-card.html", "public/data-dictionary.json", "public/manifest.json",
         "private/report.html", "private/policy.yaml", "private/manifest.json", "private/reference.json",
-        "private/state.npz", "private/state.json",
+        "private/state.npz", "private/state.json", "private/mapping.csv",
     }  # fmt: skip
     assert stat.S_IMODE((tmp_path / "release/private").stat().st_mode) == 0o700
     assert not leftovers(tmp_path)

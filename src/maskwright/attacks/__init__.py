@@ -18,6 +18,8 @@ ATTACKS: Registry[Attack] = Registry(
         "minimality": "minimality:Minimality",
         "combined": "combined:Combined",
         "absence": "absence:Absence",
+        "background-join": "background_join:BackgroundJoin",
+        "intersection": "intersection:Intersection",
     },
 )
 

@@ -29,9 +29,18 @@ from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Classes
 from maskwright.core.disclosure import Disclosure, Witness
 from maskwright.core.grouping import Grouping
+from maskwright.core.multivalued import BIT_VALUES
 from maskwright.core.segments import class_sums
 from maskwright.core.statements import parse_statements
 from maskwright.kernels.max_disclosure import max_disclosure, measure
+
+
+def _is_bit(target: Target, attribute: str) -> bool:
+    """A bit of a multi-valued column: one fact about it settles it, so that facts about others have nothing to add."""
+    return (
+        target.grouping.summary.sensitive[attribute].values == BIT_VALUES
+        and attribute in target.context.flagged
+    )
 
 
 class BackgroundKnowledge(Attack):
@@ -58,7 +67,7 @@ class BackgroundKnowledge(Attack):
 
     def applies(self, target: Target) -> bool:
         classes = target.grouping.published_classes
-        return any(one_value_each(classes, name) for name in columns_of(target))
+        return any(one_value_each(classes, n) and not _is_bit(target, n) for n in columns_of(target))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets = secrets_of(target)
@@ -71,7 +80,7 @@ class BackgroundKnowledge(Attack):
 
     def _curve(self, target: Target, adversary: Adversary, secrets: Sequence[Secrets]) -> Beliefs:
         k = adversary.facts or 1
-        attacked = [s for s in secrets if not s.several]
+        attacked = [s for s in secrets if not s.several and not _is_bit(target, s.attribute)]
         columns = {s.attribute: self._column(target, s, k, len(secrets) == 1) for s in attacked}
         worst = max((m["worst"] for m in columns.values()), key=lambda b: (b.after, -b.before))
         return Beliefs(
@@ -79,7 +88,7 @@ class BackgroundKnowledge(Attack):
             {
                 "facts": k,
                 "attributes": columns,
-                "not_attacked": [s.attribute for s in secrets if s.several],
+                "not_attacked": [s.attribute for s in secrets if s not in attacked],
                 **beside(target, secrets),
             },
         )  # fmt: skip

@@ -198,21 +198,38 @@ class Credible:
         return over
 
     def problematic(self) -> dict[str, Any]:
-        """As the paper counts: sensitive rows in an original class with a credibility above the bound."""
-        over = self.above
-        true = np.zeros((len(self.classes), self.inside.shape[0]), dtype=np.int64)
-        cells = self.spread.cells
-        there = self.place[cells.tuples] >= 0
-        np.add.at(true, (self.place[cells.tuples[there]], cells.items[there]), cells.rows[there])
-        rows = np.where(over, true @ self.inside, 0)
-        whole = int(self.secrets.reference[1:].sum())
+        """As the paper counts: sensitive rows in an original class with a credibility above the bound.
+
+        What was sampled counts when it may be above; `beyond_doubt` are the rows whose whole interval is.
+        """
+        over, doubtful = self.above, self.half > 0
+        lower = self.values - self.half[:, None]
+        certain = over & (~doubtful[:, None] | (lower > float(limit(self.target, self.secrets)) + 1e-9))
         return {
             "attribute": self.secrets.attribute,
             "original_classes": int(over.any(axis=1).sum()),
+            **self._counted(over),
+            "beyond_doubt": self._counted(certain),
+        }
+
+    def _counted(self, over: NDArray[np.bool_]) -> dict[str, Any]:
+        """The sensitive rows in these original classes, and their average credibility."""
+        rows = np.where(over, self._true @ self.inside, 0)
+        whole = int(self.secrets.reference[1:].sum())
+        return {
             "sensitive_rows": int(rows.sum()),
             "share_of_sensitive_rows": Fraction(int(rows.sum()), whole) if whole else Fraction(0),
             "average_credibility": float((rows * self.values).sum() / rows.sum()) if rows.any() else None,
         }
+
+    @cached_property
+    def _true(self) -> Ints:
+        """Original class × item → rows that truly have it."""
+        true = np.zeros((len(self.classes), self.inside.shape[0]), dtype=np.int64)
+        cells = self.spread.cells
+        there = self.place[cells.tuples] >= 0
+        np.add.at(true, (self.place[cells.tuples[there]], cells.items[there]), cells.rows[there])
+        return true
 
     def finding(self, reason: str) -> Finding:
         """The worst belief in words; classes that were published as they are show what they show."""

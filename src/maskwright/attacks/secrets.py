@@ -94,6 +94,8 @@ def _secrets(target: Target, attribute: str) -> Secrets:
     counts = known(classes.sensitive[attribute])
     if target.secrets is None:
         named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
+        if named is None:  # of the bits of a multi-valued attribute only presence is a secret
+            named = target.context.flagged.get(attribute)
     else:
         named = target.secrets[attribute]
     sets = tuple((v,) for v in counts.values) if named is None else named

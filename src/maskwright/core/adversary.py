@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -48,6 +48,10 @@ class Target:
         levels: the levels that it was allowed; None: not known, so that its search cannot be repeated.
         secrets: the sensitive columns in question with the sets of values that must not be learned (None: each
             value), where it is not all that the models name.
+        joined: the sensitive attributes that a row shows together, as lists; None: all of them.
+        name: of the table, and
+        beside: the other tables of the same release, which are about the same people.
+        chosen_by_looking: why its settings may have been chosen by their outcome, so that nothing is guaranteed.
     """
 
     grouping: Grouping
@@ -59,6 +63,16 @@ class Target:
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
     secrets: Mapping[str, tuple[tuple[str, ...], ...] | None] | None = None
+    joined: Sequence[Sequence[str]] | None = None
+    name: str = "data"
+    beside: tuple[Target, ...] = ()
+
+    @property
+    def tables(self) -> tuple[Target, ...]:
+        """Every table of the release."""
+        return self, *self.beside
+
+    chosen_by_looking: str = ""
 
 
 About = Literal["values", "ranges", "rows"]
@@ -85,9 +99,22 @@ class Attack(Registered):
         return True
 
     def suits(self, adversary: Adversary) -> bool:
-        """Has this adversary the knowledge that the attack uses?"""
-        return True
+        """Has this adversary the knowledge that the attack uses? (Facts are always assumed by those who use them.)"""
+        return adversary.knows_method or "method" not in self.takes
 
     @abstractmethod
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
-        """Attack one release."""
+        """Attack one table."""
+
+    def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
+        """Attack all tables of a release, or of several: by default each by itself, and the worst belief counts.
+
+        None: there is nothing for this attack to do.
+        """
+        found = [(t, self.run(t, adversary)) for t in targets if self.applies(t)]
+        if len(targets) == 1 or not found:
+            return found[0][1] if found else None
+        table, worst = max(found, key=lambda item: item[1].worst.upper)
+        named = replace(worst.worst, whom=f"{worst.worst.whom} in {table.name}")
+        by_table = {t.name: {"worst": b.worst, "kind": b.kind} for t, b in found}
+        return replace(worst, worst=named, measures={**worst.measures, "tables": by_table})

@@ -115,6 +115,27 @@ class Grouping:
     def dropped_rows(self) -> int:
         return int(self.allocation.rows[self.allocation.groups < 0].sum())
 
+    @cached_property
+    def cells(self) -> tuple[Ints, Ints, Ints]:
+        """The published rows by cell of `summary.joint`: (cell, group, rows), where rows are people."""
+        if self.summary.joint is None:
+            raise ValueError("this summary has no joint counts")
+        allocation, joint = self.allocation, self.summary.joint
+        if allocation.cells is not None:
+            cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
+        else:
+            group_of = np.full(self.summary.n_tuples, -1, dtype=np.int64)
+            group_of[allocation.tuples] = allocation.groups
+            cells, groups, rows = np.arange(len(joint.rows)), group_of[joint.tuples], joint.rows
+        there = groups >= 0
+        return cells[there], groups[there], rows[there]
+
+    @property
+    def discernibility(self) -> int:
+        """Sum of squared class sizes, plus (suppressed rows) × (all rows)."""
+        rows = [int(r) for g, r in enumerate(self.classes.rows.tolist()) if g != self.starred]
+        return sum(r * r for r in rows) + self.suppressed_rows * self.summary.n_rows
+
     @property
     def published_rows(self) -> int:
         return int(self.classes.rows.sum())

@@ -16,6 +16,7 @@ from maskwright.core.events import Progress
 from maskwright.core.exact import Exact
 from maskwright.core.grouping import Grouping
 from maskwright.core.model import Context, Model, Need
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered
 from maskwright.core.summary import Summary
 
@@ -33,6 +34,8 @@ class Task:
         census: the population table, summarised with the same hierarchies, where the policy names one.
         rng: the source of every random choice.
         progress: events, and cancellation.
+        gates: the models that are checked when the method is done.
+        sets: the columns of sets whose bits are among the sensitive attributes.
     """
 
     summary: Summary
@@ -43,6 +46,8 @@ class Task:
     levels: Mapping[str, Sequence[int]] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     census: Summary | None = None
+    gates: Sequence[Model] = ()
+    sets: Sequence[SetColumn] = ()
 
     def needs(self) -> frozenset[Need]:
         """What the models of the search must know of a class besides sizes and values."""
@@ -81,3 +86,28 @@ class Method(Registered):
         Decided by quasi-identifiers alone. None: it cannot be said, the method has to be run again.
         """
         return None
+
+    def for_one_table(self) -> Method:
+        """The method that makes the groups of one table: for codip its base, for all others themselves."""
+        return self
+
+    def pieces(self, task: Task) -> list[Piece]:
+        """The tables of the release: one with everything, for all methods but codip."""
+        return [Piece("data", task, self, self.group(task))]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One table of a release as a method made it.
+
+    Attributes:
+        name: of the table.
+        task: what had to be made: the table with its own sensitive attributes, and the models about them.
+        method: the method that made its groups.
+        grouping: the groups.
+    """
+
+    name: str
+    task: Task
+    method: Method
+    grouping: Grouping

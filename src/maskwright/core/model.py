@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Classes, Ints
 from maskwright.core.distances import Tree
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.rules import Rule, SizeAtLeast
 from maskwright.core.settings import Registered
 from maskwright.core.verdict import Verdict
@@ -33,6 +34,9 @@ class Context:
         domains: the values of each sensitive attribute, by code from 1 on; kernels of models that name values
             need it, and p-sensitivity of all attributes.
         trees: of sensitive attributes whose hierarchy is given as a tree and not as levels.
+        flagged: the sets of values of an attribute that are sensitive, where the policy says so; by default each
+            value is one. Of the bits of a multi-valued attribute, only presence is.
+        sets: the multi-valued columns of the whole table.
     """
 
     reference: Mapping[str, Ints] = field(default_factory=dict)
@@ -42,6 +46,8 @@ class Context:
     published: bool = False
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     trees: Mapping[str, Tree] = field(default_factory=dict)
+    flagged: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    sets: tuple[SetColumn, ...] = ()
 
 
 class Model(Registered):
@@ -51,11 +57,14 @@ class Model(Registered):
         merge_safe: merging classes that satisfy the model gives a class that does.
         hereditary: a part of a failing class fails too (so what is suppressed at a node is suppressed below it).
         about: "quasi-identifiers" when only class sizes are looked at, "sensitive" when values are.
+        of_bits: can it be asked of a bit of a multi-valued attribute, of which only presence is sensitive? (Models
+            that take `sets` or `values` can: they are given presence. Those that count values cannot.)
     """
 
     merge_safe: ClassVar[bool]
     hereditary: ClassVar[bool]
     about: ClassVar[Literal["quasi-identifiers", "sensitive"]]
+    of_bits: ClassVar[bool] = False
 
     use: Literal["search", "gate"] = "search"
 

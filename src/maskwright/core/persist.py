@@ -18,6 +18,11 @@ from maskwright.core.summary import Joint, Shared, Summary
 STATE, NAMES, CENSUS = "state.npz", "state.json", "population.npz"
 
 
+def part_folder(private: Path, name: str, parts: int) -> Path:
+    """Where the state of a part of a release lies: a release with one part needs no folder for it."""
+    return private if parts == 1 else private / name
+
+
 def save_grouping(grouping: Grouping, folder: Path) -> None:
     """Write the summary, the allocation and the labels; arrays in one file, words in the other."""
     s, a = grouping.summary, grouping.allocation

@@ -37,7 +37,7 @@ class Plan:
         suppressed: codes of the suppressed tuples, one row per attribute, one column per tuple.
         star: publish suppressed rows with every quasi-identifier `*`; otherwise they are dropped.
         drop_missing: rows with a missing value in one of these columns are left out.
-        key: the secret that orders the published rows (256 bits, hexadecimal).
+        key: the secret that orders the published rows (256 bits, hexadecimal); empty: they stay in order.
     """
 
     columns: Sequence[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 
 from maskwright.core.builders import HierarchySpec
 from maskwright.core.exact import Exact
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered, Settings, parse, shown
 from maskwright.core.yaml_text import dump_yaml, load_yaml
 from maskwright.errors import PolicyError
@@ -27,6 +28,8 @@ class Input(Settings):
     quote: str | None = Field(None, min_length=1, max_length=1, description="quote character of a CSV file")
     encoding: str = Field("utf-8", description="of a CSV file: utf-8, latin-1, cp1252, utf-16 …")
     header: bool = Field(True, description="does a CSV file begin with a line of column names?")
+    sheet: str | None = Field(None, description="of an Excel workbook that has several")
+    labels: bool = Field(False, description="of a Stata or SPSS file: value labels in place of the codes")
 
 
 class Missing(Settings):
@@ -61,6 +64,10 @@ class Column(Settings):
     sensitive_sets: tuple[tuple[str, ...], ...] | None = Field(
         None, description="values that must not be inferred, as sets; default: each value on its own"
     )
+    multivalued: str | bool = Field(
+        False,
+        description="each cell is a set of values: the separator of a text, or true for a column of lists",
+    )
     near_unique: Literal["refuse", "allow"] = Field(
         "refuse", description="an insensitive column whose values single people out is refused unless allowed"
     )
@@ -70,15 +77,28 @@ class Column(Settings):
     def _bare_role(cls, value: Any) -> Any:
         return {"role": value} if isinstance(value, str) else value
 
+    @field_validator("multivalued", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _fits_the_role(self) -> Column:
+        single = set() if self.multivalued else {"hierarchy", "order", "sensitive_sets"}
         allowed = {
             "quasi-identifier": {"hierarchy", "weight", "levels", "order"},
-            "sensitive": {"hierarchy", "order", "sensitive_sets"},
+            "sensitive": {"multivalued"} | single,
             "insensitive": {"near_unique"},
         }.get(self.role, set())
         for key in sorted(self.model_fields_set - {"role"} - allowed):
-            raise ValueError(f"{key!r} means nothing for a column with role {self.role}; remove it")
+            what = (
+                "that is multivalued"
+                if self.multivalued and key != "multivalued"
+                else f"with role {self.role}"
+            )
+            raise ValueError(f"{key!r} means nothing for a column {what}; remove it")
+        if self.multivalued == "":
+            raise ValueError('multivalued: the separator is empty; write multivalued: ";", or true for lists')
         return self
 
 
@@ -153,6 +173,24 @@ class Recoding(Settings):
                 "`together` and `quasi_identifiers` belong to bucketize and permute; remove them"
             )
         return self
+
+    def blocks(
+        self, sensitive: Sequence[str], sets: Sequence[SetColumn] = ()
+    ) -> list[tuple[str, ...]] | None:
+        """The sensitive attributes whose values stay together in a row; None: all of them do.
+
+        A column of sets stands for its bits, which are never taken apart.
+        """
+        if self.name == "generalise":
+            return None
+        bits = {s.name: s.bits for s in sets}
+        lists = [[b for name in names for b in bits.get(name, (name,))] for names in self.together]
+        named = {name for names in lists for name in names}
+        lists += [[b for b in parts if b not in named] for parts in bits.values()]
+        named |= {b for parts in bits.values() for b in parts}
+        lists += [[name] for name in sensitive if name not in named]
+        here = (tuple(name for name in names if name in sensitive) for names in lists)
+        return [names for names in here if names]
 
     @property
     def exact(self) -> bool:

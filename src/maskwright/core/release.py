@@ -11,6 +11,7 @@ from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import show
 from maskwright.core.grouping import Grouping
+from maskwright.core.mapping import AppliedMapping, applied_mapping
 from maskwright.core.policy import Policy
 from maskwright.core.verdict import Measured, Verdict, plain
 
@@ -39,6 +40,7 @@ class Release:
     dropped_columns: tuple[str, ...] = ()
     seeded: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
+    history: Mapping[str, Any] = field(default_factory=dict)  # what was tried on the same input before
     path: Path | None = None
     target: Target | None = field(default=None, repr=False)
     saver: Callable[..., Path] | None = field(default=None, repr=False)
@@ -56,7 +58,18 @@ class Release:
 
     @property
     def grouping(self) -> Grouping:
+        """The grouping of the release; of its first table, where codip made several."""
         return self.parts[0].grouping
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """One for each part of the release; a bucketized part has two tables and one grouping."""
+        return tuple({id(part.grouping): part.grouping for part in self.parts}.values())
+
+    @property
+    def mapping(self) -> AppliedMapping:
+        """As what every value of the quasi-identifiers was published. As sensitive as the input (see `reveals`)."""
+        return applied_mapping(self.grouping, self.policy.recoding.exact)
 
     @property
     def ok(self) -> bool:
@@ -84,7 +97,14 @@ class Release:
                 "dropped_missing": grouping.summary.dropped_missing,
             },
             "people": grouping.summary.n_people,
-            "columns": {"published": list(self.parts[0].columns), "dropped": list(self.dropped_columns)},
+            "columns": {
+                "published": list(dict.fromkeys(c for part in self.parts for c in part.columns)),
+                "dropped": list(self.dropped_columns),
+            },
+            "tables": [
+                {"name": p.name, "columns": list(p.columns), "rows": p.grouping.published_rows}
+                for p in self.parts
+            ],
             "verdicts": [v.as_dict() for v in self.verdicts],
             "beliefs": [b.as_dict() for b in self.beliefs],
             "metrics": {name: plain(value) for name, value in self.metrics.items()},
@@ -92,6 +112,7 @@ class Release:
             "levels": level_names(grouping),
             "notes": list(self.notes),
             "seeded": self.seeded,
+            "history": dict(self.history),
             "timings": dict(self.timings),
         }
 
@@ -102,6 +123,8 @@ class Release:
         """The release in a few lines for people."""
         g = self.grouping
         lines = [f"{g.published_rows} of {g.summary.n_rows + g.summary.dropped_missing} rows published"]
+        if len(self.groupings) > 1:
+            lines += [f"{p.name}: {', '.join(p.columns)}" for p in self.parts]
         lines += [v.sentence() for v in self.verdicts]
         lines += [b.sentence() for b in self.beliefs]
         lines += [f"{name}: {show(value)}" for name, value in self.metrics.items()]

@@ -33,6 +33,7 @@ class Verdict:
         use: "search" or "gate", as the policy says.
         status: of a requirement on belief: "guaranteed" (proven before any data were seen) or "measured", and
         why: the reason, in words.
+        part: the table concerned, where a release has several parts.
     """
 
     model: str
@@ -48,6 +49,7 @@ class Verdict:
     use: str = "search"
     status: Literal["guaranteed", "measured"] | None = None
     why: str = ""
+    part: str | None = None
 
     @property
     def failing(self) -> NDArray[np.int64]:
@@ -56,6 +58,7 @@ class Verdict:
     def sentence(self) -> str:
         """One line for people."""
         about = f" of {self.attribute}" if self.attribute else ""
+        about += f" in {self.part}" if self.part else ""
         if self.worst is None:
             return f"{self.model}{about}: nothing to measure"
         sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
@@ -70,6 +73,7 @@ class Verdict:
             "model": self.model,
             "parameters": self.parameters,
             "attribute": self.attribute,
+            **({"part": self.part} if self.part else {}),
             "ok": self.ok,
             "worst": None if self.worst is None else plain(self.worst),
             "asked": self.bound,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
 
@@ -36,6 +37,9 @@ class Reading:
     encoding: str = "utf-8"
     header: bool = True
     missing: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
+    sheet: str | None = None
+    labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,11 +159,23 @@ class Engine(Protocol):
         """Rows."""
 
     def fingerprint(self, table: Table) -> str:
-        """What tells inputs apart: the SHA-256 of a file's bytes; for other tables a sum of hashes of the rows, with
-        their number and the names of the columns, which does not depend on the order of the rows."""
+        """What tells inputs apart: the sum of a hash of each row, with their number and the names of the columns.
+
+        It does not depend on the order of the rows. The hash is the engine's own, quick and not cryptographic: it tells
+        whether this input was seen before, and protects nothing.
+        """
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
         """Distinct canonical values. With `limit`, at most that many values (the commonest)."""
+
+    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
+        """The distinct canonical values in the sets of a column (texts with a separator, or lists)."""
+
+    def unfold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
+        """The table with its columns of sets replaced by one yes-or-no column for each of their values."""
+
+    def fold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
+        """A recoded table with sets in place of those columns again."""
 
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples and profiles."""

@@ -12,9 +12,10 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, recoding, recounting, sql
+from maskwright.engines import frames, frequency, grouped, ordered, recoding, recounting, sets, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path
@@ -35,7 +36,7 @@ class DuckDBEngine:
         if isinstance(source, (str, Path)):
             table = open_path(self._db, Path(source), reading)
         else:
-            frame = frames.recognise(source)
+            frame = frames.recognise(source, reading.lists)
             if frame is None:
                 raise InputError(
                     f"cannot read a {type(source).__module__}.{type(source).__name__}; hand in a path or a pandas, "
@@ -53,9 +54,6 @@ class DuckDBEngine:
 
     def fingerprint(self, table: Table) -> str:
         t = _duck(table)
-        if t.caller == "path" and not t.clean:
-            with Path(t.label).open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
         row = exp.Anonymous(this="hash", expressions=[t.raw(name) for name in t.names])
         total = exp.Sum(this=sql.cast(row, "HUGEINT"))  # of 64-bit numbers: it cannot overflow
         [result] = self._db.rows(sql.select([sql.count(), total], t.source()), {})
@@ -74,6 +72,18 @@ class DuckDBEngine:
         numeric = bool(values) and all(map(sql.NUMBER.fullmatch, values))
         values = sorted(values, key=lambda v: (Decimal(v), v)) if numeric else sorted(values)
         return Domain(tuple(values), tuple(int(rows[v]) for v in values), missing, numeric)
+
+    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
+        return sets.elements(self._db, _duck(table), column, separator)
+
+    def unfold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        t = _duck(table)
+        unfolded = sets.unfold(self._db, t, columns)
+        self._unchanged(t)
+        return unfolded
+
+    def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        return sets.fold(self._db, _duck(table), columns)
 
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         t = _duck(table)
@@ -187,7 +197,17 @@ class DuckDBEngine:
 def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
     label = "the published table"
     return DuckTable(
-        recoded.columns, t.caller, t.format, label, name, {}, True, "rowid", t.frame, recoded.typed
+        recoded.columns,
+        t.caller,
+        t.format,
+        label,
+        name,
+        {},
+        True,
+        "rowid",
+        t.frame,
+        recoded.typed,
+        sets=t.sets,
     )
 
 

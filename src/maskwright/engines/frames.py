@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,31 +25,33 @@ class Frame:
         caller: the library, "pandas", "polars", "pyarrow" or "duckdb"; "arrow" for anything else that
             offers the Arrow stream interface.
         names: its columns.
-        scannable: what DuckDB can read.
+        batches: what DuckDB can read, part after part; each part is read once, in the order of the rows.
         give: from a DuckDB relation with the published rows, and the names of the columns that keep the type
             of the source, to a table of the caller's kind.
     """
 
     caller: str
     names: tuple[str, ...]
-    scannable: Any
+    batches: Callable[[], Iterable[Any]]
     give: Give
 
 
-def recognise(source: Any) -> Frame | None:
-    """The frame behind an object, or None when it is none."""
+def recognise(source: Any, lists: Collection[str] = ()) -> Frame | None:
+    """The frame behind an object, or None when it is none; some of its columns may hold lists."""
     library = type(source).__module__.split(".")[0]
     kind = type(source).__name__
     if library == "pandas" and kind == "DataFrame":
-        return _pandas(source)
+        return _pandas(source, lists)
     if library == "polars" and kind in ("DataFrame", "LazyFrame"):
         return _polars(source)
     if library == "pyarrow" and kind in ("Table", "RecordBatch", "RecordBatchReader"):
         return _pyarrow(source)
     if library in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        return Frame("duckdb", check_names(source.columns, "the relation"), Stream(source), give_relation)
+        names = check_names(source.columns, "the relation")
+        return Frame("duckdb", names, lambda: [Stream(source)], give_relation)
     if hasattr(source, "__arrow_c_stream__"):
-        return Frame("arrow", (), Stream(source), give_relation)
+        # the stream itself, asked for once: some objects have no second one to give
+        return Frame("arrow", (), lambda: [source.__arrow_c_stream__()], _give_arrow(type(source)))
     return None
 
 
@@ -74,14 +76,30 @@ def give_relation(published: Any, typed: Collection[str]) -> Any:
     return database.table("published")
 
 
+def _give_arrow(kind: type) -> Give:
+    """The same kind where it has a constructor `from_arrow`, or is an array of nanoarrow; else a relation."""
+    maker = getattr(kind, "from_arrow", None)
+    if maker is None and kind.__module__.split(".")[0] == "nanoarrow":
+        maker = kind
+
+    def give(published: Any, typed: Collection[str]) -> Any:
+        relation = give_relation(published, typed)
+        if maker is None:
+            return relation
+        made = maker(Stream(relation))
+        return made if isinstance(made, kind) else relation
+
+    return give
+
+
 # --- pandas -------------------------------------------------------------------------------------------
 
 
-def _pandas(frame: Any) -> Frame:
+def _pandas(frame: Any, lists: Collection[str]) -> Frame:
     if frame.columns.nlevels != 1:
         raise InputError("the data frame: its columns have several levels; flatten them to one name each")
     names = check_names(list(frame.columns), "the data frame")
-    plain = {name: _plain_series(frame[name]) for name in names}
+    plain = {n: _listed(frame[n]) if n in lists else _plain_series(frame[n]) for n in names}
     kinds = {name: series.dtype for name, series in plain.items()}
 
     def give(published: Any, typed: Collection[str]) -> Any:
@@ -90,7 +108,9 @@ def _pandas(frame: Any) -> Frame:
             warnings.simplefilter("ignore", DeprecationWarning)
             out = published.df(date_as_object=True)
         for name in out.columns:
-            if name in typed and out[name].dtype != kinds[name]:
+            if name in lists:
+                out[name] = [list(value) for value in out[name]]
+            elif name in typed and out[name].dtype != kinds[name]:
                 out[name] = _as_dtype(out[name], kinds[name])
         return out
 
@@ -98,7 +118,19 @@ def _pandas(frame: Any) -> Frame:
 
     # a frame of its own: no index, no attrs, and nothing the caller could change meanwhile
     scannable = pd.DataFrame({name: series.array for name, series in plain.items()}, copy=False)
-    return Frame("pandas", names, scannable, give)
+    return Frame("pandas", names, lambda: [scannable], give)
+
+
+def _listed(series: Any) -> Any:
+    """A column of lists (or sets, or arrays) as lists of texts; what is no list passes, to be refused by its type."""
+    import pandas as pd
+
+    def as_list(value: Any) -> Any:
+        if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "ndarray":
+            return [text_of_mixed(item, series.name) for item in value]
+        return value if isinstance(value, str) or not pd.isna(value) else None
+
+    return series.map(as_list).astype(object) if series.dtype == object else series
 
 
 def _plain_series(series: Any) -> Any:
@@ -113,10 +145,10 @@ def _plain_series(series: Any) -> Any:
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     if inferred in ("string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime"):
         return series if inferred in ("string", "empty") else series.infer_objects()
-    return series.map(lambda value: _text(value, series.name)).astype(object)
+    return series.map(lambda value: text_of_mixed(value, series.name)).astype(object)
 
 
-def _text(value: Any, name: object) -> str | None:
+def text_of_mixed(value: Any, name: object) -> str | None:
     """A value of a column of mixed types, as canonical text."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
         return None
@@ -148,10 +180,29 @@ def _polars(frame: Any) -> Frame:
     import polars as pl
 
     lazy = isinstance(frame, pl.LazyFrame)
-    eager = frame.collect() if lazy else frame
-    names = check_names(eager.columns, "the data frame")
-    schema = dict(eager.schema)
+    try:
+        schema = dict(frame.collect_schema())
+    except pl.exceptions.PolarsError as problem:
+        raise _query_failed(problem) from None
+    names = check_names(list(schema), "the data frame")
     texts = (pl.Categorical, pl.Enum)
+
+    def batches() -> Iterator[Any]:
+        """A lazy frame runs in its streaming engine, and is never there as a whole."""
+        if not lazy:
+            yield Stream(frame)
+            return
+        words = [
+            name for name, kind in schema.items() if isinstance(kind, texts)
+        ]  # parts number them differently
+        plain = frame.with_columns(pl.col(words).cast(pl.String)) if words else frame
+        try:
+            if hasattr(plain, "collect_batches"):
+                yield from map(Stream, plain.collect_batches())
+            else:  # before polars 1.34
+                yield Stream(plain.collect(engine="streaming"))
+        except pl.exceptions.PolarsError as problem:
+            raise _query_failed(problem) from None
 
     def give(published: Any, typed: Collection[str]) -> Any:
         out = pl.DataFrame(Stream(published))
@@ -161,7 +212,12 @@ def _polars(frame: Any) -> Frame:
         out = out.cast(keep)
         return out.lazy() if lazy else out
 
-    return Frame("polars", names, Stream(eager), give)
+    return Frame("polars", names, batches, give)
+
+
+def _query_failed(problem: Exception) -> InputError:
+    """What polars says may hold values of the table, so only its kind is repeated."""
+    return InputError(f"the query of the lazy frame fails ({type(problem).__name__}); collect it to see why")
 
 
 def _pyarrow(table: Any) -> Frame:
@@ -181,4 +237,4 @@ def _pyarrow(table: Any) -> Frame:
                 out = out.set_column(i, field.name, out.column(i).cast(kind))
         return out
 
-    return Frame("pyarrow", names, scannable, give)
+    return Frame("pyarrow", names, lambda: [scannable], give)

@@ -1,4 +1,4 @@
-"""Opening a source in DuckDB: a CSV file or frame is copied in as it is, a Parquet file is read where it is."""
+"""Opening a source in DuckDB: a Parquet file is read where it is, all others are copied in as they are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.engines import frames, sql
+from maskwright.engines import frames, sql, statfiles
 from maskwright.engines import reading as files
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.database import Database, told
@@ -32,6 +32,7 @@ class DuckTable:
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
+        sets: the columns of sets that were replaced by their bits, as they were.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -45,6 +46,7 @@ class DuckTable:
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
+    sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
 
     def source(self) -> exp.Expression:
         return sql.relation(self.relation, "t")
@@ -86,6 +88,8 @@ class DuckTable:
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
     path = files.check_file(path)
     parameters = sql.token_parameters(reading.missing)
+    if (typed := statfiles.recognise(path, reading)) is not None:
+        return _open_typed(db, typed, parameters)
     if files.format_of(path, reading) == "parquet":
         return _open_parquet(db, path, parameters)
     layout = files.examine_csv(path, reading)
@@ -170,17 +174,40 @@ def _parquet_names(db: Database, pattern: str) -> list[str]:
 
 def open_frame(db: Database, frame: frames.Frame, reading: Reading) -> DuckTable:
     label = f"the {frame.caller} table"
-    view, name = db.new_name("frame"), db.new_name("source")
-    parameters = sql.token_parameters(reading.missing)
+    name, columns = db.new_name("source"), None
     with _foreign(label):
-        db.con.register(view, frame.scannable)
-        relation = db.con.view(view)
-        names = frame.names or files.check_names(relation.columns, label)
-        columns = _infos(names, [str(t) for t in relation.types])
-        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns)]
-        db.run(sql.create_table(name, sql.select(items, sql.relation(view))), {})
-        db.con.unregister(view)
+        for part in frame.batches():
+            view = db.new_name("frame")
+            db.con.register(view, part)
+            relation = db.con.view(view)
+            items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns)]
+            rows = sql.select(items, sql.relation(view))
+            if columns is None:
+                names = frame.names or files.check_names(relation.columns, label)
+                columns = _infos(names, [str(t) for t in relation.types])
+                db.run(sql.create_table(name, rows), {})
+            else:
+                db.run(sql.insert_into(name, rows), {})
+            db.con.unregister(view)
+    if columns is None:
+        raise InputError(f"{label}: there are column names but no rows")
+    parameters = sql.token_parameters(reading.missing)
     return DuckTable(columns, frame.caller, "parquet", label, name, parameters, frame=frame)
+
+
+def _open_typed(db: Database, file: statfiles.TypedFile, parameters: Mapping[str, Any]) -> DuckTable:
+    """Copy in a file that a reader gives part by part, each column in the type that the file gives it."""
+    name, view = db.new_name("source"), db.new_name("part")
+    columns: tuple[ColumnInfo, ...] | None = None
+    for part in file.parts():
+        items = [sql.alias(sql.cast(sql.column(f"c{i}"), t), f"c{i}") for i, t in enumerate(part.types)]
+        rows = sql.select(items, sql.relation(view))
+        with db.tables({view: part.columns}):
+            db.run(sql.create_table(name, rows) if columns is None else sql.insert_into(name, rows), {})
+        columns = columns or _infos(file.names, part.types)
+    if columns is None:
+        raise InputError(f"{file.path}: there are column names but no rows")
+    return DuckTable(columns, "path", "csv", str(file.path), name, parameters)
 
 
 @contextmanager

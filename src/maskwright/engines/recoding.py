@@ -53,7 +53,8 @@ def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
         joins.append(_join_suppressed(packing, coded))
         if not stars:
             where.append(sql.is_null(sql.column("k0", SUPPRESSED)))
-    order = [sql.shuffled(table.row_number()), table.row_number()]
+    order = [sql.shuffled(table.row_number())] if plan.key else []
+    order.append(table.row_number())
     query = sql.select(items, table.source(), joins=joins, where=where, order=order, tables=coded.tables())
     with runner.tables(content):
         runner.run(sql.create_table(target, query), parameters)

@@ -151,6 +151,10 @@ def create_table(name: str, query: exp.Expression, kind: str = "TABLE") -> exp.C
     return exp.Create(this=relation(name), kind=kind, expression=query)
 
 
+def insert_into(name: str, query: exp.Expression) -> exp.Insert:
+    return exp.Insert(this=relation(name), expression=query)
+
+
 def drop_table(name: str) -> exp.Expression:
     statement: Any = parse_one("DROP TABLE x")  # the arguments of exp.Drop differ between versions of sqlglot
     statement.find(exp.Identifier).replace(exp.to_identifier(name, quoted=True))

@@ -18,6 +18,7 @@ METHODS: Registry[Method] = Registry(
         "anatomy": "anatomy:Anatomy",
         "alpha-k-local": "alpha_k_local:AlphaKLocal",
         "mask": "mask:Mask",
+        "codip": "codip:Codip",
     },
 )
 

@@ -24,6 +24,7 @@ from maskwright.core.rules import ShareAtMost
 from maskwright.core.sensitive import Chosen, Positive
 from maskwright.core.worlds.mask import MaskPlan, mask_plan
 from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.anatomize import sensitive_attribute
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.optimal_lattice import OptimalLattice
@@ -43,7 +44,8 @@ class Mask(Method):
         l: at most one person in l may be believed to hold the set (default: by a simple-l-diversity model).
         values: the sensitive set (default: by that model).
         attribute: the sensitive column, where there are several.
-        base: the method that makes the classes: optimal-lattice, or mondrian (relaxed cuts).
+        base: the method that makes the classes: optimal-lattice, mondrian (relaxed cuts), or alpha-k-local (local
+            recoding on taxonomies, here for the size of classes alone).
         suppression: the share of rows that optimal-lattice may suppress, by class size.
     """
 
@@ -52,7 +54,7 @@ class Mask(Method):
     l: Positive | None = None  # noqa: E741 - the literature's name
     values: Chosen | None = None
     attribute: str | None = None
-    base: Literal["optimal-lattice", "mondrian"] = "optimal-lattice"
+    base: Literal["optimal-lattice", "mondrian", "alpha-k-local"] = "optimal-lattice"
     suppression: RowShare = Field(default=0, validate_default=True)
 
     def group(self, task: Task) -> Grouping:
@@ -100,6 +102,8 @@ class Mask(Method):
         only = replace(task, search=sizes)
         if self.base == "mondrian":
             return Mondrian(cut="relaxed").group(only)
+        if self.base == "alpha-k-local":
+            return AlphaKLocal().group(only)
         return OptimalLattice(suppression=self.suppression).group(only)
 
 

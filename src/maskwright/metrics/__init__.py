@@ -1,9 +1,15 @@
 """Utility metrics: plain functions of a grouping. One file per family, one line here."""
 
 from maskwright.core.metric import Metric
+from maskwright.metrics.association import association_loss, information_exposure
 from maskwright.metrics.classes import average_class_size, discernibility, suppression
+from maskwright.metrics.correlation import correlation_change
 from maskwright.metrics.distortion import sensitive_distortion
+from maskwright.metrics.distributions import distribution_distance, earth_movers_distance
+from maskwright.metrics.entropy import non_uniform_entropy
 from maskwright.metrics.loss import arx_loss, granularity, information_loss, precision
+from maskwright.metrics.prediction import predictive_utility
+from maskwright.metrics.queries import query_error
 
 METRICS: dict[str, Metric] = {
     m.name: m
@@ -12,11 +18,33 @@ METRICS: dict[str, Metric] = {
         Metric("granularity", granularity, "1 = as detailed as the input, 0 = nothing left", better="high"),
         Metric("arx-loss", arx_loss, "0 = nothing lost, 1 = everything (ARX's score)", better="low"),
         Metric("precision", precision, "0 = level 0 everywhere, 1 = the top everywhere", better="low"),
+        Metric("non-uniform-entropy", non_uniform_entropy, "bits; 0 = nothing lost", better="low"),
         Metric(
             "discernibility", discernibility, "sum of squared class sizes; rows² is the worst", better="low"
         ),
         Metric("average-class-size", average_class_size, "rows per class", better="low"),
+        Metric(
+            "association-loss",
+            association_loss,
+            "0 = one table, 1 = every attribute on its own",
+            better="low",
+        ),
+        Metric(
+            "information-exposure",
+            information_exposure,
+            "0 = every attribute on its own, 1 = one table",
+            better="low",
+        ),
         Metric("suppression", suppression, "share of rows without quasi-identifiers", better="low"),
+        Metric("distribution-distance", distribution_distance, "0 = the same, 1 = disjoint", "low", "groups"),
+        Metric("earth-movers-distance", earth_movers_distance, "0 = the same, 1 = farthest", "low", "groups"),
+        Metric("correlation-change", correlation_change, "0 = the same, 1 = most", "low", "groups", True),
+        Metric(
+            "query-error", query_error, "0 = every answer is right, 1 = off by 100 %", "low", "groups", True
+        ),
+        Metric(
+            "predictive-utility", predictive_utility, "1 = as good as the original", "high", "groups", True
+        ),
         Metric(
             "sensitive-distortion", sensitive_distortion, "0 = every value is true, 1 = none is", better="low"
         ),

@@ -10,8 +10,7 @@ from maskwright.core.metric import Weights
 
 def discernibility(grouping: Grouping, weights: Weights) -> int:
     """Sum of squared class sizes, plus (suppressed rows) × (all rows)."""
-    rows = [int(r) for g, r in enumerate(grouping.classes.rows.tolist()) if g != grouping.starred]
-    return sum(r * r for r in rows) + grouping.suppressed_rows * grouping.summary.n_rows
+    return grouping.discernibility
 
 
 def average_class_size(grouping: Grouping, weights: Weights) -> Fraction:

@@ -27,6 +27,7 @@ class BetaLikeness(SensitiveModel):
     """
 
     name: ClassVar[str] = "beta-likeness"
+    of_bits: ClassVar[bool] = True
     merge_safe: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
 

@@ -27,6 +27,7 @@ class DeltaDisclosure(SensitiveModel):
     """
 
     name: ClassVar[str] = "delta-disclosure"
+    of_bits: ClassVar[bool] = True
     merge_safe: ClassVar[bool] = False  # only with `strict`: otherwise an absent value becomes a rare one
     hereditary: ClassVar[bool] = False
 

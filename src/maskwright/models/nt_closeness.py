@@ -32,6 +32,7 @@ class NtCloseness(SensitiveModel):
     """
 
     name: ClassVar[str] = "nt-closeness"
+    of_bits: ClassVar[bool] = True
     merge_safe: ClassVar[bool] = False
     hereditary: ClassVar[bool] = False
 

@@ -31,6 +31,7 @@ class TCloseness(SensitiveModel):
     """
 
     name: ClassVar[str] = "t-closeness"
+    of_bits: ClassVar[bool] = True
     merge_safe: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
 

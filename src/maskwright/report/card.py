@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from maskwright.report.html import page, table, tag
+from maskwright.models import MODELS
+from maskwright.report.estimate import as_sql, worked_example
+from maskwright.report.html import Markup, bullets, page, section, table, tag
 
 ESTIMATE = (
     "To count the people with certain quasi-identifiers and certain sensitive values, add up over the groups: (rows of "
@@ -17,6 +19,9 @@ HOW = {
     "generalise": (
         "Each row is one record of the original table. Values of recoded columns are labels that stand for sets of "
         "original values: count and group by them as they are, and do not read exact values into them.",
+        "A count over a part of a label (ages 20 to 24 of the label 20-39, say) is not in the data. To estimate it, "
+        "take a share of the label's rows from another source, or assume that its values are equally frequent, and say "
+        "which of the two was done.",
     ),
     "bucketize": (
         "There are two tables. Rows with the same group number belong together, but which sensitive row belongs to "
@@ -29,6 +34,22 @@ HOW = {
         ESTIMATE,
     ),
 }
+EXACT = (
+    "The quasi-identifiers are published as they are. People can be found by them, so treat these rows as personal "
+    "data; what is protected is the link to the sensitive values."
+)
+CONTENTS = [
+    ("columns", "Columns"), ("promised", "What was promised"), ("relation", "How the tables relate"),
+    ("compute", "How to compute with it"),
+]  # fmt: skip
+ABOUT = {
+    "quasi-identifiers": "It is about finding somebody's row.",
+    "sensitive": "It is about learning a sensitive value.",
+}
+STATUS = {
+    "guaranteed": "This is guaranteed: proven for the method with its settings, whatever the data.",
+    "measured": "This was measured on this release; it is not a property of the method.",
+}
 
 
 def write_data_card(
@@ -39,48 +60,124 @@ def write_data_card(
 
 
 def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool) -> str:
-    several = len({c["table"] for c in dictionary["columns"]}) > 1
-    rows = [
-        ((f"{c['table']}: " if several else "") + c["name"], c["role"], _meaning(c), _labels(c))
-        for c in dictionary["columns"]
-    ]
-    warning = (
-        [tag("p", "This release was made with a fixed seed, for a test or an experiment.")] if seeded else []
-    )
+    warning = []
+    if seeded:
+        text = "This release was made with a fixed seed, for a test or an experiment."
+        warning = [tag("div", tag("strong", "Not for use"), tag("p", text), class_="verdict no")]
+    parts = dictionary.get("parts", ())
+    names = {(c["table"], c["name"]) for c in dictionary["columns"]}
     return page(
         "Data card",
         tag("h1", "Data card"),
-        tag(
-            "p",
-            f"{dictionary['rows']} rows, {len(rows)} columns. Row order carries no information.",
-            class_="lead",
-        ),
+        tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order says nothing.", class_="lead"),
         *warning,
-        tag("h2", "Columns"),
-        table(("column", "role", "what it holds now", "values"), rows),
-        tag("h2", "What was promised"),
-        tag("ul", *(tag("li", promise(p)) for p in promised)),
-        tag("h2", "How to compute with it"),
-        *(tag("p", text) for text in HOW[dictionary["recoding"]]),
-        tag("p", "Records that would have been too rare may be absent, so totals can be slightly lower."),
-    )
+        _columns(dictionary),
+        _promises(promised, dictionary),
+        *_relation(parts),
+        _compute(dictionary),
+        contents=[c for c in CONTENTS if parts or c[0] != "relation"],
+    )  # fmt: skip
 
 
-def _meaning(column: Mapping[str, Any]) -> str:
+def _columns(dictionary: Mapping[str, Any]) -> Markup:
+    columns, parts = dictionary["columns"], []
+    tables = list(dict.fromkeys(c["table"] for c in columns))
+    for name in tables:
+        rows: list[tuple[str, ...]] = [
+            (c["name"], c["role"], _meaning(c, dictionary["recoding"]), _labels(c))
+            for c in columns
+            if c["table"] == name
+        ]
+        head: tuple[str, ...] = ("column", "role", "what it holds now", "values")
+        if not any(row[-1] for row in rows):
+            head, rows = head[:-1], [row[:-1] for row in rows]
+        caption = f"Table “{name}”" if len(tables) > 1 else "Columns of the table"
+        parts.append(table(head, rows, caption=caption))
+    roles = tag("p", "Quasi-identifier: something that others may know of a person. Sensitive: what nobody should "
+                     "learn about a person. Insensitive: neither.", class_="note")  # fmt: skip
+    return section("columns", "Columns", *parts, roles)
+
+
+def _promises(promised: Sequence[Mapping[str, Any]], dictionary: Mapping[str, Any]) -> Markup:
+    """Each requirement in the policy's words, and in plain ones; and what is not promised."""
+    known = [c for c in dictionary["columns"] if c["role"] == "quasi-identifier"]
+    exact = known and dictionary["recoding"] != "generalise" and not any(c["recoded"] for c in known)
+    items = [part for p in promised for part in (tag("dt", promise(p)), tag("dd", plainly(p)))]
+    return section(
+        "promised", "What was promised",
+        tag("p", "A class is everybody who is published with the same quasi-identifiers, or under the same group "
+                 "number. What follows was counted in the published files before they were handed over."),
+        tag("dl", *items) if items else tag("p", "Nothing."),
+        *([tag("p", EXACT)] if exact else []),
+        tag("p", "Not promised: anything about insensitive columns, and anything about an adversary who knows more "
+                 "than the requirements above speak of. Do not try to find people in it.", class_="note"),
+    )  # fmt: skip
+
+
+def _relation(parts: Sequence[Mapping[str, Any]]) -> list[Markup]:
+    """How several tables about the same people relate, and what cannot be linked."""
+    if not parts:
+        return []
+    rows = [(p["name"], f"{p['rows']:,}", ", ".join(p["sensitive"])) for p in parts]
+    return [
+        section(
+            "relation", "How the tables relate",
+            table(("table", "rows", "sensitive columns"), rows, numbers=(1,), caption="The tables of this release"),
+            tag("p", f"The {len(parts)} tables describe the same people, each with the quasi-identifiers and with some "
+                     "of the sensitive columns. They cannot be joined: there is no key, each has its own order of "
+                     "rows, and each was recoded on its own, so the same person may carry other labels elsewhere."),
+            tag("p", "Within a table, columns of a row belong to the same person. Across tables nothing can be said "
+                     "about one person, and associations between columns of different tables are not in this release: "
+                     "do not estimate them by joining on quasi-identifiers."),
+        )
+    ]  # fmt: skip
+
+
+def _compute(dictionary: Mapping[str, Any]) -> Markup:
+    parts = [tag("p", text) for text in HOW[dictionary["recoding"]]]
+    if dictionary["recoding"] != "generalise":
+        parts += worked_example()
+        if query := as_sql(dictionary):
+            parts.append(
+                tag("p", "The same as SQL, for one value of each; put the sensitive value for VALUE:")
+            )
+            parts.append(tag("pre", query, tabindex=0))
+    lines = [
+        "Records that would have been too rare may be absent, so totals can be slightly lower. They are not absent at "
+        "random: rare combinations of values are more likely to be missing."
+    ]
+    if any("*" in c.get("labels", ()) for c in dictionary["columns"]):
+        lines.append("The value * stands for any value: it says nothing about the person.")
+    if changed := [c["name"] for c in dictionary["columns"] if c.get("distorted")]:
+        lines.append(
+            f"Some values of {', '.join(changed)} were replaced by others on purpose, and are not marked: treat the "
+            "column as measured with error, and do not report single records."
+        )
+    return section("compute", "How to compute with it", *parts, bullets(lines))
+
+
+def _meaning(column: Mapping[str, Any], recoding: str) -> str:
     if column["role"] == "group":
-        return "the number of the group, the same in every table"
-    if column["role"] != "quasi-identifier":
+        return "the number of the group" + (", the same in both tables" if recoding == "bucketize" else "")
+    if "set_of" in column:
+        how = "a list" if column["separator"] is None else f"separated by “{column['separator']}”"
+        return f"a set of values ({how}); empty: none of these values"
+    if column.get("distorted"):
+        return "as collected, except that some values were replaced on purpose"
+    if column["role"] == "sensitive" and recoding != "generalise":
+        return "as collected, but not attached to a person: it belongs to somebody of the group"
+    if column["role"] != "quasi-identifier" or not column["recoded"]:
         return "as collected"
-    if not column["recoded"]:
-        return "as collected"
-    return f"recoded to level “{column['published_as']}”"
+    if column.get("labels") == ["*"]:
+        return "nothing: every value is *"
+    return f"recoded to level “{column['published_as']}”: a value stands for several original ones"
 
 
 def _labels(column: Mapping[str, Any]) -> str:
-    labels = column.get("labels")
+    labels = column.get("labels", column.get("set_of"))
     if labels is None:
         return ""
-    more = f" … ({len(labels)} in all)" if len(labels) > 12 else ""
+    more = f" … ({len(labels):,} in all)" if len(labels) > 12 else ""
     return ", ".join(labels[:12]) + more + (" or missing" if column.get("missing") else "")
 
 
@@ -88,5 +185,15 @@ def promise(item: Mapping[str, Any]) -> str:
     """A requirement as one phrase: k-anonymity (k 5), of disease."""
     settings = ", ".join(f"{k} {v}" for k, v in item["parameters"].items() if v is not None)
     about = f", for {item['attribute']}" if item.get("attribute") else ""
+    about += f" in {item['part']}" if item.get("part") else ""
     status = f": {item['status']}" if item.get("status") else ""
     return f"{item['model']} ({settings}){about}{status}"
+
+
+def plainly(item: Mapping[str, Any]) -> str:
+    """A requirement in plain words: what the model says of itself, with the settings of this release."""
+    model = MODELS[item["model"]]
+    numbers = [f"{k} = {v}" for k, v in item["parameters"].items() if isinstance(v, (int, float, str))]
+    settings = f" Here {' and '.join(numbers)}." if numbers else ""
+    status = f" {STATUS[item['status']]}" if item.get("status") else ""
+    return f"{model.summary_line()}{settings} {ABOUT[model.about]}{status}"

@@ -19,13 +19,15 @@ MARKS = ("circle", "square", "triangle", "diamond", "cross", "ring")
 STYLE = """
 svg.chart { color-scheme: light dark; --ink: #1c2330; --soft: #5b6577; --line: #d9dee7; --s0: #2458a6; --s1: #b4531a;
  --s2: #1d7a4c; --s3: #8a3ea8; --s4: #6b6f00; --s5: #a3231d; }
-@media (prefers-color-scheme: dark) { svg.chart { --ink: #e8ebf1; --soft: #a7b0c0; --line: #333c4a; --s0: #7fb0ff;
- --s1: #ffb07a; --s2: #7ddba2; --s3: #d9a2f0; --s4: #d4d774; --s5: #ff9c94; } }
+@media screen and (prefers-color-scheme: dark) { svg.chart { --ink: #e8ebf1; --soft: #a7b0c0; --line: #333c4a;
+ --s0: #7fb0ff; --s1: #ffb07a; --s2: #7ddba2; --s3: #d9a2f0; --s4: #d4d774; --s5: #ff9c94; } }
 svg.chart text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg.chart .soft { fill: var(--soft); }
 svg.chart .grid { stroke: var(--line); stroke-width: 1; }
 svg.chart .limit { stroke: var(--soft); stroke-dasharray: 5 4; }
 svg.chart .series { fill: none; stroke: currentColor; stroke-width: 2; }
 svg.chart .error { stroke: currentColor; opacity: .55; }
+svg.chart .bar { stroke: var(--s0); stroke-width: 1.2; fill: var(--s0); }
+svg.chart .bar.before { stroke: var(--soft); fill: none; }
 svg.chart .mark { fill: currentColor; stroke: currentColor; } svg.chart .mark.open { fill: none; stroke-width: 2; }
 """ + "".join(f"svg.chart .c{i} {{ color: var(--s{i}); }}\n" for i in range(6))
 
@@ -39,6 +41,7 @@ class Series:
         points: (x, y).
         errors: half the length of a vertical bar at each point (a standard error, say).
         texts: the tooltip of each point; default: its coordinates.
+        labels: what is written beside each point; default: nothing.
         join: draw a line through the points, in their order.
         marks: draw the points themselves.
     """
@@ -47,6 +50,7 @@ class Series:
     points: Sequence[tuple[float, float]]
     errors: Sequence[float] = ()
     texts: Sequence[str] = ()
+    labels: Sequence[str] = ()
     join: bool = True
     marks: bool = True
 
@@ -204,6 +208,10 @@ def _drawn(series: Series, frame: _Frame, which: int) -> Iterator[Markup]:
         if series.marks:
             text = series.texts[i] if i < len(series.texts) else f"{series.name}: {number(x)}, {number(y)}"
             yield tag("g", tag("title", text), mark(which, frame.x(x), frame.y(y)))
+        if i < len(series.labels) and series.labels[i]:
+            end = frame.x(x) > WIDTH - RIGHT - 80
+            place = {"x": frame.x(x) + (-9 if end else 9), "y": max(TOP + 12, frame.y(y) - 8)}
+            yield tag("text", series.labels[i], **place, text_anchor="end" if end else "start")
 
 
 def mark(which: int, x: float, y: float, r: float = 4.5) -> Markup:

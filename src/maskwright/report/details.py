@@ -30,15 +30,30 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         lines.append(
             f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
         )
+    if "links" in m:
+        lines += link_lines(m["links"])
     if "singled_out" in m:
         lines += unique_lines(m["singled_out"])
     return lines
 
 
+def link_lines(links: Mapping[str, Any]) -> list[str]:
+    """How well rows of two tables can be matched, the worst pairs first."""
+    worst = sorted(links.items(), key=lambda item: -item[1]["best_guess"])
+    return [
+        f"rows of {pair}: two belong together with at most {link['best_guess']:.4g}; guessing restores "
+        f"{link['expected_share']:.2%} of them"
+        for pair, link in worst[:3]
+    ]
+
+
 def _vulnerable(m: Mapping[str, Any]) -> str:
     bound = m.get("threshold")
     above = f" (above {show(bound)})" if isinstance(bound, Fraction) else f" ({bound})" if bound else ""
-    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {float(m['vulnerable_share']):.1%}"
+    share = f"{float(m['vulnerable_share']):.1%}"
+    if "vulnerable_people" not in m:
+        return f"at most {share} of the people are vulnerable{above}"
+    return f"{m['vulnerable_people']:,} people are vulnerable{above}: {share}"
 
 
 def unique_lines(found: Mapping[str, Any]) -> list[str]:

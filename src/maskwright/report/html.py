@@ -27,48 +27,75 @@ def join(children: Iterable[object]) -> Markup:
     return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
-    """A table; the columns in `numbers` are aligned to the right. None is shown as a missing value."""
+def section(name: str, title: str, *children: object) -> Markup:
+    """A part of a page with a heading of its own; `name` is what links lead to."""
+    return tag("section", tag("h2", title, id=f"{name}-title"), *children, id=name,
+               aria_labelledby=f"{name}-title")  # fmt: skip
 
-    def cell(kind: str, i: int, value: object) -> Markup:
+
+def folded(summary: str, *children: object) -> Markup:
+    """What not everybody wants to read: shown on request, and always in print."""
+    return tag("details", tag("summary", summary), *children)
+
+
+def bullets(lines: Iterable[object]) -> Markup:
+    return tag("ul", *(tag("li", line) for line in lines))
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    numbers: Sequence[int] = (),
+    caption: str = "",
+    *,
+    named: bool = True,
+) -> Markup:
+    """A table; the columns in `numbers` are aligned to the right. None is shown as a missing value.
+
+    The first cell of a row names it, so that a screen reader can say which row a figure belongs to; unless the rows
+    are records (`named` false), which have no names.
+    """
+
+    def cell(i: int, value: object) -> Markup:
         shown = tag("em", "missing") if value is None else value
-        return tag(kind, shown, class_="number") if i in numbers else tag(kind, shown)
+        if i == 0 and named:
+            return tag("th", shown, scope="row")
+        return tag("td", shown, class_="number") if i in numbers else tag("td", shown)
 
-    header = tag(
-        "tr",
-        *(tag("th", h, class_="number" if i in numbers else "", scope="col") for i, h in enumerate(head)),
+    def title(i: int, text: str) -> Markup:
+        if not text:
+            return tag("td")  # an empty heading would be read out as one
+        return tag("th", text, scope="col", **({"class_": "number"} if i in numbers else {}))
+
+    parts = [tag("caption", caption)] if caption else []
+    if any(head):
+        parts.append(tag("thead", tag("tr", *(title(i, text) for i, text in enumerate(head)))))
+    parts.append(tag("tbody", *(tag("tr", *(cell(i, v) for i, v in enumerate(row))) for row in rows)))
+    name = caption or ", ".join(filter(None, head)) or "figures"
+    kind = {} if named else {"class_": "records"}
+    return tag(
+        "div", tag("table", *parts, **kind), class_="scroll", tabindex=0, role="region", aria_label=name
     )
-    body = join(tag("tr", *(cell("td", i, v) for i, v in enumerate(row))) for row in rows)
-    return tag("div", tag("table", tag("thead", header), tag("tbody", body)), class_="scroll")
 
 
-def bars(rows: Sequence[tuple[str, float, float]], alt: str) -> Markup:
-    """Paired horizontal bars (before, after) per label, values as shares of 1."""
-    height, left, width = 34, 90, 520
-    parts = []
-    for i, (label, before, after) in enumerate(rows):
-        y = i * height
-        parts.append(tag("text", label, x=left - 8, y=y + 19, text_anchor="end"))
-        for offset, share, kind in ((4, before, "before"), (16, after, "after")):
-            parts.append(
-                tag("rect", x=left, y=y + offset, width=max(1.0, width * share), height=10, class_=kind)
-            )
-            parts.append(tag("text", f"{share:.1%}", x=left + width * share + 6, y=y + offset + 9))
-    size = f"0 0 {left + width + 70} {max(1, len(rows)) * height}"
-    return tag("svg", *parts, viewBox=size, role="img", aria_label=alt)
+def page(title: str, *body: object, contents: Sequence[tuple[str, str]] = ()) -> str:
+    """A whole document: nothing is loaded from anywhere. `contents` are (name, title) of its sections."""
+    from maskwright.report.charts import STYLE  # charts are made of the blocks above
 
-
-def page(title: str, *body: object) -> str:
-    """A whole document: nothing is loaded from anywhere."""
-    style = files("maskwright.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("maskwright.report").joinpath("style.css").read_text(encoding="utf-8") + STYLE
     head = join(
         (
             Markup(
                 '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
             ),
             Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+            Markup('<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'),
             tag("title", title),
             Markup(f"<style>{style}</style>"),
         )
     )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{tag("main", *body)}</body></html>\n'
+    links = [tag("a", text, href=f"#{name}") for name, text in contents]
+    nav = tag("nav", *links, aria_label="Sections") if links else Markup("")
+    main = tag("main", *body, id="content", tabindex=-1)
+    skip = tag("a", "Skip to the content", href="#content", class_="skip")
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{skip}{nav}{main}</body></html>\n'

@@ -1,4 +1,7 @@
-"""The report: may this be published, what was asked, what was measured, what was lost. Private."""
+"""The private report: may it be published, and what is the worst anybody could believe? Everything else is below.
+
+It is made from the release object alone, so that the command line and the workbench show the same page.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +9,101 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maskwright.attacks import ATTACKS
 from maskwright.core.exact import show
-from maskwright.core.grouping import exact_view
 from maskwright.core.release import Release
-from maskwright.metrics import METRICS
-from maskwright.metrics.loss import attribute_losses
-from maskwright.report.html import Markup, bars, join, page, table, tag
+from maskwright.models import MODELS
+from maskwright.report.around import Around
+from maskwright.report.headline import Headline, chance, headline
+from maskwright.report.html import Markup, bullets, folded, page, section, table, tag
+from maskwright.report.plans import plan_section
+from maskwright.report.risk import risk_section
+from maskwright.report.search import search_section
+from maskwright.report.usefulness import examples_section, usefulness_section
+from maskwright.version import __version__
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
+CONTENTS = [
+    ("answer", "Answer"), ("asked", "Asked and measured"), ("risk", "Risk"), ("usefulness", "Usefulness"),
+    ("examples", "Example rows"), ("search", "Search"), ("left-out", "Left out"), ("repeat", "To repeat it"),
+]  # fmt: skip
 
 
-def write_report(path: Path, release: Release, examples: Examples, dictionary: Mapping[str, Any]) -> None:
-    path.write_text(report(release, examples, dictionary), encoding="utf-8")
+def write_report(
+    path: Path, release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
+) -> None:
+    path.write_text(report(release, examples, source, around), encoding="utf-8")
 
 
-def report(release: Release, examples: Examples, dictionary: Mapping[str, Any]) -> str:
+def report(
+    release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
+) -> str:
+    """The page. `source` names and fingerprints the input; `around` is what other settings would give."""
     return page(
         "Release report",
         tag("h1", "Release report"),
-        tag(
-            "p",
-            "Private: this report describes the original data. Do not hand it over with the release.",
-            class_="lead",
-        ),
-        _answer(release),
-        _figures(release),
+        tag("p", "Private: this report describes the original data. Do not hand it over.", class_="lead"),
+        tag("div", _answer(release), _worst(headline(release)), _figures(release), id="answer"),
         _asked(release),
-        _risk(release),
-        _usefulness(release, dictionary),
-        _examples(examples),
-        _search(release),
-        _repeat(release),
-    )
+        risk_section(release.beliefs),
+        plan_section(release),
+        usefulness_section(release),
+        examples_section(examples),
+        search_section(release, around),
+        _left_out(release),
+        _repeat(release, source),
+        contents=CONTENTS,
+    )  # fmt: skip
 
 
 def _answer(release: Release) -> Markup:
-    worst = max(release.beliefs, key=lambda b: b.worst.after, default=None)
-    lines = [tag("p", worst.sentence())] if worst else []
+    yes = release.ok and not release.seeded
+    text = "Yes, this may be published: every requirement holds" if yes else "No, do not publish this"
+    lines = [tag("p", v.sentence()) for v in release.verdicts if not v.ok]
     if release.seeded:
-        lines.append(tag("p", "Made with a fixed seed: for tests and experiments only."))
-    text = "Yes: every requirement holds" if release.ok and not release.seeded else "No"
-    if release.seeded and release.ok:
-        text = "Not with a fixed seed: the requirements hold, but the row order can be predicted"
-    return tag("section", tag("strong", text), *lines, class_="verdict " + ("yes" if release.ok else "no"))
+        lines.append(
+            tag("p", "It was made with a fixed seed, for tests and experiments only: whoever guesses the seed can undo "
+                     "the random choices. Make it again without a seed.")
+        )  # fmt: skip
+    elif yes:
+        lines.append(tag("p", "All of it was counted in the files as they are on disk."))
+    return tag("div", tag("strong", text), *lines, class_="verdict " + ("yes" if yes else "no"))
+
+
+def _worst(found: Headline | None) -> Markup:
+    if found is None:
+        return Markup("")
+    worst, attack = found.beliefs.worst, ATTACKS[found.beliefs.attack]
+    what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
+    earlier = "without that knowledge" if "facts" in attack.takes else "before the release"
+    figure = tag(
+        "p", chance(worst.upper), tag("span", what), tag("span", f"{earlier}: {chance(worst.before)}"), class_="figure"
+    )  # fmt: skip
+    badge = tag("span", found.status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
+    between = ""
+    if worst.interval is not None:
+        between = f"; it lies between {worst.interval[0]:.4g} and {worst.interval[1]:.4g}"
+    words = tag(
+        "div",
+        tag("h2", "The most that anybody can believe about anybody"),
+        tag("p", tag("b", "Whom: "), f"{worst.whom}."),
+        tag("p", tag("b", "Why: "), f"{worst.why}. (Attack: {attack.name}, {found.beliefs.kind}{between}.)"),
+        tag("p", badge, f" {found.basis}."),
+    )
+    return tag("div", figure, words, class_="worst")
 
 
 def _figures(release: Release) -> Markup:
-    g = release.grouping
+    parts, first = release.groupings, release.grouping
     facts = [
-        (f"{g.published_rows:,}", f"rows published of {g.summary.n_rows + g.summary.dropped_missing:,}"),
-        (f"{g.suppressed_rows:,}", "rows suppressed"),
-        (f"{g.classes.n:,}", "classes"),
-        (show(release.metrics["information-loss"]).split(" ")[0][:7], "information loss (0 to 1)"),
+        *([(str(len(parts)), "tables that cannot be joined")] if len(parts) > 1 else []),
+        (
+            f"{first.published_rows:,}",
+            f"rows published of {first.summary.n_rows + first.summary.dropped_missing:,}",
+        ),
+        (f"{sum(g.suppressed_rows for g in parts):,}", "rows suppressed"),
+        (f"{sum(g.classes.n for g in parts):,}", "classes of people with the same quasi-identifiers"),
+        (f"{float(release.metrics['information-loss']):.1%}", "information loss (0% = nothing lost)"),
     ]
     return tag(
         "div", *(tag("div", tag("b", n), tag("span", t), class_="card") for n, t in facts), class_="cards"
@@ -66,113 +112,55 @@ def _figures(release: Release) -> Markup:
 
 def _asked(release: Release) -> Markup:
     rows = [
-        (v.model, v.attribute or "", v.bound, show(v.worst) if v.worst is not None else "", v.quantity,
-         v.use, "holds" if v.ok else "fails")
+        (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
+         show(v.worst) if v.worst is not None else "", v.quantity, v.use,
+         tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
         for v in release.verdicts
     ]  # fmt: skip
-    head = ("requirement", "attribute", "asked", "worst measured", "quantity", "used as", "verdict")
+    head = ("requirement", "about", "asked", "worst measured", "quantity", "used as", "verdict")
     beliefs = [tag("p", tag("b", f"{v.model}, {v.status}: "), v.why) for v in release.verdicts if v.status]
-    title = "What was asked, and what was measured on the written table"
-    return join((tag("h2", title), table(head, rows), *beliefs))
-
-
-def _risk(release: Release) -> Markup:
-    worst = [
-        (b.attack, show(b.worst.before), show(b.worst.after), b.kind, f"{b.worst.whom}: {b.worst.why}")
-        for b in release.beliefs
+    meanings = [
+        tag("li", tag("b", name), f": {MODELS[name].summary_line()}")
+        for name in dict.fromkeys(v.model for v in release.verdicts)
     ]
-    parts: list[object] = [
-        tag("h2", "Risk before and after"),
-        tag("p", "The largest belief that each attack leads to, for an adversary who knows the method."),
-        table(("attack", "before", "after", "", "whom it concerns, and why"), worst),
-    ]
-    for beliefs in release.beliefs:
-        before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
-        if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
-            continue
-        rows = [
-            ("people who are alone in their class", f"{before['unique']:,}", f"{after['unique']:,}"),
-            ("smallest class", before["smallest_class"], after["smallest_class"]),
-            ("highest risk of being matched", before["highest"], after["highest"]),
-            ("average risk", _short(before["average"]), _short(after["average"])),
-            ("classes", f"{before['classes']:,}", f"{after['classes']:,}"),
-        ]
-        parts.append(table((beliefs.attack, "before", "after"), rows, numbers=(1, 2)))
-        parts.append(
-            tag(
-                "p", "People by the size of their class:",
-                tag("span", class_="key", style="background:var(--before)"), "before",
-                tag("span", class_="key", style="background:var(--after)"), "after",
-            )
-        )  # fmt: skip
-        parts.append(
-            bars(
-                [
-                    (b["size"], b["people"] / before["people"], a["people"] / after["people"])
-                    for b, a in zip(before["sizes"], after["sizes"], strict=True)
-                ],
-                "Share of people by class size, before and after; the table above gives the main figures",
-            )
-        )
-    return join(parts)
+    return section(
+        "asked", "What was asked, and what was measured",
+        tag("p", "Each requirement, and the worst class that was found when the written files were counted again."),
+        table(head, rows, caption="Requirements and what was measured on the bytes on disk"),
+        *beliefs, tag("ul", *meanings),
+        tag("p", "Used as “search”: the method looked for groups that satisfy it. Used as “gate”: publish or refuse; "
+                 "the method did not look at it.", class_="note"),
+    )  # fmt: skip
 
 
-def _short(ratio: object) -> str:
-    top, _, bottom = str(ratio).partition("/")
-    return f"{int(top) / int(bottom or 1):.4g}"
-
-
-def _usefulness(release: Release, dictionary: Mapping[str, Any]) -> Markup:
-    exact = release.policy.recoding.exact
-    losses = attribute_losses(exact_view(release.grouping) if exact else release.grouping)
-    rows = [
-        (c["name"], c["published_as"], len(c["labels"]), f"{float(losses[c['name']]):.1%}")
-        for c in dictionary["columns"]
-        if c["name"] in losses
-    ]
-    metrics = [
-        (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
-        for name, value in release.metrics.items()
-    ]
-    return join(
-        (
-            tag("h2", "Usefulness"),
-            table(("column", "published at level", "labels", "loss"), rows, numbers=(2, 3)),
-            table(("metric", "value", "scale", "what it is"), metrics),
-        )
+def _left_out(release: Release) -> Markup:
+    lines = list(release.notes)
+    if (why := release.history.get("why")) and why not in lines:
+        lines.append(why)
+    if release.dropped_columns:
+        lines.append(f"columns that are not published: {', '.join(release.dropped_columns)}")
+    return section(
+        "left-out", "What was left out, and other notes", bullets(lines) if lines else tag("p", "Nothing.")
     )
 
 
-def _examples(examples: Examples) -> Markup:
-    parts: list[object] = [tag("h2", "Example rows")]
-    for name, rows in examples.items():
-        if rows:
-            parts.append(
-                tag("p", "Before (not the same people):" if name == "before" else f"{name.capitalize()}:")
-            )
-            parts.append(table(tuple(rows[0]), [tuple(row.values()) for row in rows]))
-    return join(parts)
-
-
-def _search(release: Release) -> Markup:
-    rows = [(key.replace("_", " "), _plain(value)) for key, value in release.grouping.search.items()]
-    return join((tag("h2", "The search"), table(("", ""), rows)))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k}: {v}" for k, v in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _repeat(release: Release) -> Markup:
-    notes = tag("ul", *(tag("li", n) for n in release.notes)) if release.notes else tag("p", "None.")
+def _repeat(release: Release, source: Mapping[str, Any]) -> Markup:
+    seeded = "a fixed seed, so that the same release comes out again"
+    fresh = "256 random bits of the operating system, not kept: groups chosen at random and the row order will differ"
+    facts = [
+        ("version", f"maskwright {__version__}"),
+        ("input", source.get("source", "")),
+        ("fingerprint of the input", tag("code", source.get("fingerprint", ""))),
+        ("random choices", seeded if release.seeded else fresh),
+    ]
+    if source.get("command"):
+        facts.insert(0, ("command", tag("code", source["command"])))
     times = [(name, f"{seconds:.2f} s") for name, seconds in release.timings.items()]
-    return join(
-        (
-            tag("h2", "What was left out"), notes,
-            tag("h2", "To repeat it"),
-            tag("pre", release.policy.to_yaml()),
-            table(("step", "time"), times, numbers=(1,)),
-        )
+    times.append(("in all, up to this report", f"{sum(release.timings.values()):.2f} s"))
+    policy = tag("pre", release.policy.to_yaml(), tabindex=0)
+    return section(
+        "repeat", "To repeat it",
+        table(("", "what"), facts, caption="How this release was made"),
+        table(("step", "time"), times, numbers=(1,), caption="How long each step took"),
+        folded("The policy (also in private/policy.yaml)", policy),
     )  # fmt: skip

@@ -65,6 +65,17 @@ def suggest(
         on_column: called before each column with its name, its number from 0, and how many there are.
         reading: how the table was opened; what differs from the defaults is written into the policy.
     """
+    return suggest_from(engine, table, look(engine, table, preset, name, on_column), preset, name, reading)
+
+
+def look(
+    engine: Engine,
+    table: Table,
+    preset: str | None = None,
+    name: str = "the table",
+    on_column: OnColumn | None = None,
+) -> tuple[int, list[Facts], list[ColumnProfile]]:
+    """Profile a table: its rows, what was seen of each column, and what is guessed from that. See `suggest`."""
     chosen = find_preset(preset)
     rows = engine.count(table)
     if not rows:
@@ -74,7 +85,19 @@ def suggest(
         if on_column is not None:
             on_column(column.name, number, len(table.columns))
         facts.append(look_at(engine, table, column, rows))
-    profiles = [_profile(f, chosen) for f in facts]
+    return rows, facts, [_profile(f, chosen) for f in facts]
+
+
+def suggest_from(
+    engine: Engine,
+    table: Table,
+    seen: tuple[int, list[Facts], list[ColumnProfile]],
+    preset: str | None = None,
+    name: str = "the table",
+    reading: Reading | None = None,
+) -> Suggestion:
+    """The policy that follows from a profile. See `suggest`."""
+    rows, facts, profiles = seen
     known = [p.name for p in profiles if p.role == "quasi-identifier"]
     if not known:
         raise InputError(
@@ -82,8 +105,17 @@ def suggest(
             "least one column the role quasi-identifier"
         )
     uniqueness = measure(engine, table, known, rows)
-    unit = _unit(profiles, rows)
-    text = write(Draft(name, rows, chosen, profiles, facts, uniqueness, unit, reading or Reading()))
+    draft = Draft(
+        name,
+        rows,
+        find_preset(preset),
+        profiles,
+        facts,
+        uniqueness,
+        _unit(profiles, rows),
+        reading or Reading(),
+    )
+    text = write(draft)
     return Suggestion(Policy.of(load_yaml(text.encode(), "policy"), "policy"), text, profiles, uniqueness)
 
 

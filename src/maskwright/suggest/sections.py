@@ -112,13 +112,14 @@ def _input(draft: Draft) -> list[str]:
     reading, usual = draft.reading, Reading()
     said = {
         key: getattr(reading, key)
-        for key in ("format", "delimiter", "quote", "encoding", "header")
+        for key in ("format", "delimiter", "quote", "encoding", "header", "sheet", "labels")
         if getattr(reading, key) != getattr(usual, key)
     }
     if not said:
         return []
-    if "header" in said:
-        said["header"] = "false"
+    for key in ("header", "labels"):
+        if key in said:
+            said[key] = str(said[key]).lower()
     return ["# How to read the file; what is not said here is found out from it.", f"input: {flow(said)}"]
 
 

@@ -1,0 +1,225 @@
+"""Compare policies on one table: the worst belief against usefulness, so that a custodian can choose.
+
+Nothing is published. Every look is remembered (`maskwright.history`): a release that is made later on the same input
+says that its settings may have been chosen by their outcome, and guarantees nothing that such a choice would void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from maskwright import history
+from maskwright.attacks import ATTACKS
+from maskwright.comparing.cache import Cache
+from maskwright.comparing.pareto import pareto_front
+from maskwright.comparing.points import Candidate, candidates
+from maskwright.core.events import Event, Progress
+from maskwright.core.policy import Policy
+from maskwright.core.release import Release
+from maskwright.core.verdict import plain
+from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
+from maskwright.metrics import METRICS
+from maskwright.publish import Job, metrics_named
+from maskwright.resolve import reading
+from maskwright.trials import Trials
+
+Status = Literal["holds", "not met", "refused"]
+WORST = "worst"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One policy and what came of it.
+
+    Attributes:
+        name: unique in the comparison.
+        policy: can be run as it is.
+        status: "holds"; "not met" (no release satisfies it); "refused" (the policy does not fit the table).
+        reason: why not, in words.
+        beliefs: by attack, the largest belief (the upper end where it is not exact).
+        metrics: by name.
+        rows: published, and suppressed.
+        cached: taken from an earlier comparison.
+    """
+
+    name: str
+    policy: Policy
+    status: Status
+    reason: str = ""
+    beliefs: Mapping[str, Fraction] = field(default_factory=dict)
+    metrics: Mapping[str, Fraction | float | int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    cached: bool = False
+
+    @property
+    def worst(self) -> Fraction | None:
+        """The largest belief that any attack leads to; a belief in a range of values is none in a value."""
+        counted = (value for name, value in self.beliefs.items() if ATTACKS[name].about != "ranges")
+        return max(counted, default=None)
+
+    def risk(self, attack: str) -> Fraction | None:
+        return self.worst if attack == WORST else self.beliefs.get(attack)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "status": self.status,
+            "reason": self.reason,
+            "worst_belief": plain(self.worst) if self.worst is not None else None,
+            "beliefs": {name: plain(value) for name, value in self.beliefs.items()},
+            "metrics": {name: plain(value) for name, value in self.metrics.items()},
+            "rows": dict(self.rows),
+            "notes": list(self.notes),
+            "cached": self.cached,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` returns: every point, and which two of their values are held against each other."""
+
+    points: tuple[Point, ...]
+    utility: str = "information-loss"
+    risk: str = WORST
+    source: str = ""
+
+    @property
+    def shown(self) -> list[Point]:
+        """The points that have both values."""
+        return [p for p in self.points if p.risk(self.risk) is not None and self.utility in p.metrics]
+
+    @property
+    def front(self) -> list[Point]:
+        """The points that no other beats in one value without losing in the other, the least risk first."""
+        sign = 1 if METRICS[self.utility].better == "low" else -1
+        values = [(p.risk(self.risk) or Fraction(0), sign * p.metrics[self.utility]) for p in self.shown]
+        return [self.shown[i] for i in pareto_front(values)]
+
+    @property
+    def ok(self) -> bool:
+        """Does at least one policy hold?"""
+        return any(p.status == "holds" for p in self.points)
+
+    def as_dict(self) -> dict[str, Any]:
+        front = {p.name for p in self.front}
+        return {
+            "ok": self.ok,
+            "utility": self.utility,
+            "risk": self.risk,
+            "points": [p.as_dict() | {"pareto": p.name in front} for p in self.points],
+        }
+
+    def save(self, destination: str | Path, overwrite: bool = False) -> Path:
+        """Write comparison.csv, comparison.json, the chart, a page, and the policy of every point."""
+        from maskwright.comparing.output import save
+
+        return save(self, Path(destination), overwrite)
+
+
+def compare(
+    source: Any,
+    policies: Sequence[Policy | Mapping[str, Any] | str | Path],
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    metrics: Sequence[str] = (),
+    utility: str = "information-loss",
+    risk: str = WORST,
+    seed: int | None = 0,
+    memory: str | None = None,
+    cache: bool | Path = True,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Comparison:
+    """See `maskwright.api.compare`."""
+    wanted = metrics_named([*metrics, *([utility] if utility not in metrics else [])])
+    costly = tuple(name for name in wanted if METRICS[name].on_request)
+    chosen = candidates(policies, grid or {})
+    progress = Progress(on_event, cancelled)
+
+    def inside(event: Event) -> None:  # steps and notes of a run would drown those of the comparison
+        if event.kind == "progress" and on_event:
+            on_event(event)
+
+    job = Job(source, chosen[0].policy, seed=seed, memory=memory, metrics=costly)
+    trials = Trials(job, inside, cancelled)
+    kept = Cache(Cache.usual() if cache is True else Path(cache) if cache else None)
+    prints: dict[Any, str] = {}
+    points, problems = [], []
+    try:
+        for number, candidate in enumerate(chosen):
+            progress.step(f"comparing {number + 1} of {len(chosen)}: {candidate.name}", point=candidate.name)
+            progress.share(number / len(chosen))
+            look = reading(candidate.policy)
+            if look not in prints:
+                prints[look] = trials.fingerprint(candidate.policy)
+            key = kept.key(prints[look], candidate.policy, seed, costly)
+            stored = kept.get(key)
+            if stored is not None:
+                history.record(prints[look], history.policy_hash(candidate.policy), "compared")
+                points.append(_point(candidate, stored, cached=True))
+                continue
+            try:
+                result = _result(trials.release(candidate.policy))
+            except (PolicyNotMet, NotVerified) as problem:
+                result = {"status": "not met", "reason": str(problem)}
+            except (PolicyError, InputError, UsageError) as problem:
+                problems.append(problem)
+                result = {"status": "refused", "reason": str(problem)}
+            else:
+                kept.put(key, result)
+            points.append(_point(candidate, result))
+    finally:
+        trials.close()
+    if len(problems) == len(points):
+        raise problems[0]
+    found = Comparison(
+        tuple(points), utility, risk, Path(source).name if isinstance(source, (str, Path)) else ""
+    )
+    _check_risk(found)
+    progress.emit(Event("done", f"{len(points)} policies compared"))
+    return found
+
+
+def _check_risk(found: Comparison) -> None:
+    known = {name for p in found.points for name in p.beliefs}
+    if known and found.risk != WORST and found.risk not in known:
+        raise UsageError(
+            f"no attack {found.risk!r} ran on these releases; there are worst, {', '.join(sorted(known))}"
+        )
+
+
+def _result(release: Release) -> dict[str, Any]:
+    """What is kept of a release: numbers, no words about anybody."""
+    grouping = release.grouping
+    return {
+        "status": "holds",
+        "reason": "",
+        "beliefs": {b.attack: str(b.worst.upper) for b in release.beliefs},
+        "metrics": {name: plain(value) for name, value in release.metrics.items()},
+        "rows": {"published": grouping.published_rows, "suppressed": grouping.suppressed_rows},
+        "notes": [n for n in release.notes if "was not measured" in n],
+    }
+
+
+def _point(candidate: Candidate, result: Mapping[str, Any], cached: bool = False) -> Point:
+    return Point(
+        candidate.name, candidate.policy, result["status"], result["reason"],
+        {name: Fraction(value) for name, value in result.get("beliefs", {}).items()},
+        {name: _number(value) for name, value in result.get("metrics", {}).items()},
+        result.get("rows", {}), (*candidate.notes, *result.get("notes", ())), cached,
+    )  # fmt: skip
+
+
+def _number(value: str | float | int) -> Fraction | float | int:
+    """What `plain` made JSON of."""
+    if not isinstance(value, str):
+        return value
+    return float(value) if value.strip("-") in ("inf", "nan") else Fraction(value)
+
+
+__all__ = ["Comparison", "Point", "compare", "pareto_front"]

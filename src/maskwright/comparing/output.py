@@ -1,0 +1,208 @@
+"""A comparison as a folder: one table, one chart, and every point as a policy that can be run. Private."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maskwright.comparing.points import movable
+from maskwright.core.exact import show
+from maskwright.errors import DestinationError
+from maskwright.metrics import METRICS
+from maskwright.report.charts import Chart, Series
+from maskwright.report.html import Markup, page, table, tag
+
+if TYPE_CHECKING:
+    from maskwright.comparing import Comparison, Point
+
+RECORD = "comparison.json"
+LOOKING = (
+    "Whoever chooses a policy by looking at these outcomes has made the choice part of the method, and an attacker may "
+    "know that. Bounds that are guaranteed for settings fixed in advance are therefore only measured for a release "
+    "that is made from this input from now on; its report says so."
+)
+
+
+def check(destination: Path, overwrite: bool) -> None:
+    """Refuse, before any work is done, a place where the comparison could not be put."""
+    if not destination.parent.is_dir():
+        raise DestinationError(f"the folder {str(destination.parent)!r} does not exist; create it first")
+    if not destination.exists():
+        return
+    if not (destination / RECORD).is_file():
+        raise DestinationError(
+            f"{str(destination)!r} exists and is not a comparison; choose another place with -o"
+        )
+    if not overwrite:
+        raise DestinationError(f"{str(destination)!r} exists; use --overwrite to replace that comparison")
+
+
+def save(comparison: Comparison, destination: Path, overwrite: bool) -> Path:
+    """Write the folder beside its place, then rename it."""
+    check(destination, overwrite)
+    try:
+        stage = Path(tempfile.mkdtemp(prefix=f".{destination.name}.maskwright-", dir=destination.parent))
+        try:
+            _fill(comparison, stage)
+            if destination.exists():
+                aside = stage / ".old"
+                destination.rename(aside)
+            stage.rename(destination)
+            shutil.rmtree(destination / ".old", ignore_errors=True)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    except OSError as problem:
+        raise DestinationError(
+            f"cannot write the comparison to {str(destination)!r}: {problem.strerror}"
+        ) from None
+    return destination
+
+
+def _fill(comparison: Comparison, folder: Path) -> None:
+    (folder / "policies").mkdir()
+    files = file_names(comparison)
+    for point in comparison.points:
+        (folder / files[point.name]).write_text(movable(point.policy).to_yaml(), encoding="utf-8")
+    record = comparison.as_dict()
+    for item in record["points"]:
+        item["policy"] = files[item["name"]]
+    (folder / RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / "comparison.csv").write_text(as_csv(comparison), encoding="utf-8")
+    (folder / "chart.svg").write_text(chart(comparison).file(), encoding="utf-8")
+    (folder / "index.html").write_text(_page(comparison, files), encoding="utf-8")
+
+
+def file_names(comparison: Comparison) -> dict[str, str]:
+    """Point → the file of its policy."""
+    result: dict[str, str] = {}
+    for number, point in enumerate(comparison.points, start=1):
+        slug = re.sub(r"[^a-zA-Z0-9.=_-]+", "-", point.name).strip("-.") or "policy"
+        result[point.name] = f"policies/{number:02d}-{slug[:60]}.yaml"
+    return result
+
+
+def as_csv(comparison: Comparison) -> str:
+    """One line per point: status, beliefs, metrics, rows."""
+    attacks = sorted({a for p in comparison.points for a in p.beliefs})
+    metrics = [name for name in METRICS if any(name in p.metrics for p in comparison.points)]
+    front = {p.name for p in comparison.front}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["number", "name", "status", "pareto", "worst_belief", *(f"belief: {a}" for a in attacks), *metrics,
+         "rows_published", "rows_suppressed", "reason"]
+    )  # fmt: skip
+    for number, point in enumerate(comparison.points, start=1):
+        beliefs = [_number(point.beliefs.get(a)) for a in attacks]
+        writer.writerow(
+            [number, point.name, point.status, "yes" if point.name in front else "no", _number(point.worst),
+             *beliefs, *(_number(point.metrics.get(m)) for m in metrics), point.rows.get("published", ""),
+             point.rows.get("suppressed", ""), point.reason]
+        )  # fmt: skip
+    return text.getvalue()
+
+
+def _number(value: object) -> str:
+    return "" if value is None else f"{float(value):.10g}"  # type: ignore[arg-type]
+
+
+def chart(comparison: Comparison) -> Chart:
+    """Worst belief against usefulness."""
+    shown = comparison.shown
+    places = [(float(p.metrics[comparison.utility]), float(p.risk(comparison.risk) or 0)) for p in shown]
+    label = shared_labels(places, [str(_no(comparison, p)) for p in shown])
+    on = sorted((i for i, p in enumerate(shown) if p in comparison.front), key=lambda i: places[i])
+    off = [i for i, p in enumerate(shown) if p not in comparison.front]
+
+    def series(name: str, members: list[int], join: bool) -> Series:
+        texts = [f"{_no(comparison, shown[i])}: {shown[i].name}" for i in members]
+        return Series(name, [places[i] for i in members], (), texts, [label[i] for i in members], join)
+
+    metric = METRICS[comparison.utility]
+    better = "lower" if metric.better == "low" else "higher"
+    risk = "worst belief" if comparison.risk == "worst" else f"worst belief ({comparison.risk})"
+    alt = f"{risk} against {metric.name} for {len(shown)} policies; on the Pareto front are " + ", ".join(
+        p.name for p in comparison.front
+    )
+    drawn = [series("Pareto front", on, True), *([series("other policies", off, False)] if off else [])]
+    x, y = f"{metric.name} ({better} is better)", f"{risk} (lower is better)"
+    return Chart(alt, x, y, drawn, span=(0.0, 1.0))
+
+
+def shared_labels(places: list[tuple[float, float]], labels: list[str], near: float = 0.035) -> list[str]:
+    """Points so near to each other that their labels would overlap share the label of the last of them."""
+    width = max((x for x, _ in places), default=1.0) - min((x for x, _ in places), default=0.0) or 1.0
+    scaled = [(x / width, y * 0.6) for x, y in places]  # as they lie on the picture
+    result = [""] * len(places)
+    groups: list[list[int]] = []
+    for i in sorted(range(len(places)), key=lambda i: scaled[i]):
+        for members in groups:
+            if any(math.dist(scaled[i], scaled[j]) < near for j in members):
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    for members in groups:
+        result[members[-1]] = ", ".join(labels[i] for i in sorted(members))
+    return result
+
+
+def _page(comparison: Comparison, files: dict[str, str]) -> str:
+    failed = [p for p in comparison.points if p.status != "holds"]
+    parts: list[object] = [
+        tag("h1", "Comparison"),
+        tag("p", "Private: these figures describe the original data.", class_="lead"),
+        tag("section", tag("strong", f"{len(comparison.points) - len(failed)} of {len(comparison.points)} policies "
+            "hold"), tag("p", LOOKING), class_="verdict " + ("yes" if comparison.ok else "no")),
+        tag("h2", "Risk against usefulness"),
+        Markup(chart(comparison).file()),
+        tag("p", "On the Pareto front no other policy is better in one thing without being worse in the other. "
+            "Numbers are those of the table."),
+        _points_table(comparison),
+    ]  # fmt: skip
+    if failed:
+        rows = [(_no(comparison, p), p.name, p.status, p.reason) for p in failed]
+        parts += [tag("h2", "Policies that do not hold"), table(("", "policy", "", "why"), rows)]
+    notes = [(p.name, "; ".join(p.notes)) for p in comparison.points if p.notes]
+    if notes:
+        parts += [tag("h2", "Notes"), table(("policy", "note"), notes)]
+    command = (
+        f"maskwright anonymize {comparison.source or 'table'} -p {next(iter(files.values()))} -o release/"
+    )
+    parts += [tag("h2", "To run one of them"), tag("pre", command)]
+    return page("Comparison", *parts)
+
+
+def _no(comparison: Comparison, point: Point) -> int:
+    return comparison.points.index(point) + 1
+
+
+def _short(point: Point, metric: str) -> str:
+    return f"{float(point.metrics[metric]):.5g}" if metric in point.metrics else ""
+
+
+def _points_table(comparison: Comparison) -> Markup:
+    front = {p.name for p in comparison.front}
+    names = [name for name in METRICS if any(name in p.metrics for p in comparison.points)]
+    chosen = [comparison.utility, *(n for n in names if n != comparison.utility)]
+    attacks = sorted({a for p in comparison.points for a in p.beliefs})
+    head = ("", "policy", "Pareto", "worst belief", chosen[0], *attacks, *chosen[1:])
+    rows = [
+        (
+            _no(comparison, p), p.name, "yes" if p.name in front else "",
+            show(p.worst).split(" ")[0] if p.worst is not None else "",
+            _short(p, chosen[0]),
+            *(show(p.beliefs[a]).split(" ")[0] if a in p.beliefs else "" for a in attacks),
+            *(_short(p, m) for m in chosen[1:]),
+        )
+        for p in comparison.points
+        if p.status == "holds"
+    ]  # fmt: skip
+    return table(head, rows, numbers=(0, *range(3, len(head))))

@@ -1,0 +1,113 @@
+"""The applied mapping: as what every value of a quasi-identifier was published. For documentation.
+
+A full-domain recoding publishes a value as one label everywhere. Where groups have labels of their own (Mondrian,
+local recoding …) a value may have several: each is listed with its rows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from maskwright.core.classes import Ints
+from maskwright.core.grouping import Grouping, exact_view
+
+Fate = Literal["published", "starred", "dropped"]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """`rows` rows of the input have `value` in `column`, and show `label` there (None: missing).
+
+    Of rows that were dropped nothing is shown.
+    """
+
+    column: str
+    value: str | None
+    label: str | None
+    rows: int
+    fate: Fate = "published"
+
+
+@dataclass(frozen=True)
+class AppliedMapping:
+    """All quasi-identifiers of a release.
+
+    Attributes:
+        entries: by column, then in the order of the hierarchy (missing first).
+        full_domain: every published value has one label.
+    """
+
+    entries: tuple[Mapped, ...]
+    full_domain: bool
+
+    def __getitem__(self, column: str) -> dict[str | None, tuple[str | None, ...]]:
+        """The labels of each published value of a column."""
+        found: dict[str | None, tuple[str | None, ...]] = {}
+        known = False
+        for entry in self.entries:
+            known = known or entry.column == column
+            if entry.column == column and entry.fate != "dropped":
+                found[entry.value] = (*found.get(entry.value, ()), entry.label)
+        if not known:
+            raise KeyError(column)
+        return found
+
+    def __iter__(self) -> Iterator[Mapped]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def reveals(self) -> bool:
+        """Does it say of any row what the release does not: a value that is coarsened, starred or dropped?"""
+        return any(entry.fate != "published" or entry.label != entry.value for entry in self.entries)
+
+    def write(self, path: Path, rows: bool = True) -> None:
+        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are."""
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["column", "value", "label", *(["rows", "fate"] if rows else [])])
+            for e in self.entries:
+                writer.writerow([e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+
+
+def applied_mapping(grouping: Grouping, exact: bool = False) -> AppliedMapping:
+    """What became of every value that occurs. `exact`: the quasi-identifiers were published as they are."""
+    shown = exact_view(grouping) if exact else grouping
+    entries = [entry for a in range(len(shown.labels)) for entry in _column(shown, a)]
+    return AppliedMapping(tuple(entries), shown.levels is not None)
+
+
+def _column(grouping: Grouping, a: int) -> list[Mapped]:
+    """The distinct (value, label) of one attribute, with their rows."""
+    hierarchy, labels, allocation = grouping.summary.attributes[a], grouping.labels[a], grouping.allocation
+    radix = len(labels.texts) + 1
+    code = grouping.summary.codes[a][allocation.tuples].astype(np.int64)
+    shown = np.where(allocation.groups >= 0, labels.of_group[allocation.groups] + 1, 0)  # 0: dropped
+    starred = allocation.groups == (-2 if grouping.starred is None else grouping.starred)
+    keys, rows = _totals((code * 2 + starred) * radix + shown, allocation.rows)
+    values = (None, *hierarchy.values)
+    result = []
+    for key, n in zip(keys.tolist(), rows.tolist(), strict=True):
+        rest, label = divmod(key, radix)
+        fate: Fate = "dropped" if label == 0 else "starred" if rest % 2 else "published"
+        text = labels.texts[label - 1] if label else None
+        result.append(Mapped(hierarchy.attribute, values[rest // 2], text, n, fate))
+    return result
+
+
+def _totals(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The distinct keys, ascending, and the sum of rows of each."""
+    order = np.argsort(keys, kind="stable")
+    keys, rows = keys[order], rows[order]
+    first = (
+        np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, dtype=np.int64)
+    )
+    return keys[first], np.add.reduceat(rows, first) if len(first) else rows

@@ -1,0 +1,161 @@
+"""What was tried on an input before: choosing settings by their outcomes turns *guaranteed* into *measured*.
+
+One file per input, named by its fingerprint, one line per run: the day, whether it was a comparison or a release, and a
+hash of the settings. No row, no value, no name of a file or column. The folder is `$MASKWRIGHT_STATE`, else
+`$XDG_STATE_HOME/maskwright`, else `~/.local/state/maskwright`, readable by its owner only (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from maskwright.core.policy import Policy
+from maskwright.errors import DestinationError
+
+Kind = Literal["compared", "run"]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Other settings whose outcome on the same input could be seen before this run.
+
+    Attributes:
+        compared: how many of them were compared (`maskwright compare`).
+        runs: how many of them were run (`maskwright anonymize`), whether or not anything was published.
+        since: the day of the first of them.
+        damaged: the record cannot be read, so that anything may have been tried.
+    """
+
+    compared: int = 0
+    runs: int = 0
+    since: str | None = None
+    damaged: bool = False
+
+    @property
+    def chosen_by_looking(self) -> bool:
+        """Could these settings have been chosen by their outcome? Nobody can tell, so the answer is yes."""
+        return self.damaged or self.compared + self.runs > 0
+
+    def sentence(self) -> str:
+        """For people: why nothing is guaranteed; empty when these settings are the first."""
+        if self.damaged:
+            tried = "the record of what was tried on this input before cannot be read"
+        elif self.chosen_by_looking:
+            parts = [(self.compared, "compared"), (self.runs, "run")]
+            counted = " and ".join(f"{n} {what}" for n, what in parts if n)
+            tried = f"other settings were tried on this input since {self.since} ({counted})"
+        else:
+            return ""
+        return f"{tried}: a bound that holds for settings fixed in advance is only measured here"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "compared": self.compared,
+            "run": self.runs,
+            "since": self.since,
+            "damaged": self.damaged,
+            "chosen_by_looking": self.chosen_by_looking,
+            "why": self.sentence(),
+        }
+
+
+def state_folder() -> Path:
+    """Where Maskwright remembers what was tried."""
+    own = os.environ.get("MASKWRIGHT_STATE")
+    if own:
+        return Path(own)
+    shared = os.environ.get("XDG_STATE_HOME")
+    try:
+        return (Path(shared) if shared else Path.home() / ".local" / "state") / "maskwright"
+    except RuntimeError:
+        raise DestinationError(
+            "there is no home folder to remember runs in; name one in MASKWRIGHT_STATE"
+        ) from None
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that only its owner can read."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as problem:
+        raise DestinationError(
+            f"cannot write to {str(folder)!r}: {problem.strerror}; name another folder in MASKWRIGHT_STATE"
+        ) from None
+    return folder
+
+
+def policy_hash(policy: Policy) -> str:
+    """A hash of everything in a policy that decides the outcome; files count by their content, wherever they are."""
+
+    def content(file: str) -> str:
+        try:
+            return hashlib.sha256((policy.folder / file).read_bytes()).hexdigest()
+        except OSError:
+            return file  # the run itself will refuse it
+
+    values = {k: v for k, v in policy.to_dict().items() if k not in ("output", "preset")}
+    return hashlib.sha256(
+        json.dumps(_as_text(with_files(values, content)), sort_keys=True).encode()
+    ).hexdigest()
+
+
+def _as_text(values: Any) -> Any:
+    """Numbers as they are written: a policy file has them as text, Python as numbers."""
+    if isinstance(values, dict):
+        return {k: _as_text(v) for k, v in values.items()}
+    return [_as_text(v) for v in values] if isinstance(values, list) else str(values)
+
+
+def with_files(values: Any, change: Callable[[str], str]) -> Any:
+    """The settings of a policy with every file it names (hierarchies, the population) written otherwise."""
+    if isinstance(values, dict):
+        return {
+            k: change(v) if k == "file" and isinstance(v, str) else with_files(v, change)
+            for k, v in values.items()
+        }
+    return [with_files(v, change) for v in values] if isinstance(values, list) else values
+
+
+def looked_at(fingerprint: str, policy: str) -> Looked:
+    """What was tried on this input with settings other than `policy` (a hash)."""
+    try:
+        lines = _path(fingerprint).read_text(encoding="utf-8").splitlines()
+        found = [json.loads(line) for line in lines]
+        others = [(str(r["kind"]), str(r["policy"]), str(r["day"])) for r in found if r["policy"] != policy]
+    except (FileNotFoundError, NotADirectoryError, DestinationError):
+        return Looked()
+    except (OSError, ValueError, KeyError, TypeError):
+        return Looked(damaged=True)
+    compared = {p for kind, p, _ in others if kind == "compared"}
+    runs = {p for kind, p, _ in others} - compared
+    return Looked(len(compared), len(runs), min((day for *_, day in others), default=None))
+
+
+def record(fingerprint: str, policy: str, kind: Kind) -> None:
+    """Remember that the outcome of these settings on this input could be seen."""
+    path = _path(fingerprint)
+    private_folder(path.parent.parent)
+    private_folder(path.parent)
+    line = json.dumps({"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy}) + "\n"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, line.encode())  # one write: lines of two runs cannot mix
+        finally:
+            os.close(handle)
+    except OSError as problem:
+        raise DestinationError(
+            f"cannot remember this run in {str(path)!r}: {problem.strerror}; name another folder in MASKWRIGHT_STATE"
+        ) from None
+
+
+def _path(fingerprint: str) -> Path:
+    return state_folder() / "inputs" / f"{fingerprint}.jsonl"

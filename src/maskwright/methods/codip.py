@@ -1,0 +1,278 @@
+"""CODIP: several sensitive attributes in several tables, so that none of them gives the others away [CODIP].
+
+Each table has all quasi-identifiers and some of the sensitive attributes, is grouped on its own, and has its rows in
+an order of its own. What is lost is the association between attributes of different tables (Γα); what is gained is
+that who knows one attribute of a person learns less about the others (Γβ), and that each table can be closer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+
+from maskwright.core.association import Association, Contingency, Tables
+from maskwright.core.best_plans import MOST, Best, Frontier, best_plan, frontier
+from maskwright.core.exact import Exact, show
+from maskwright.core.grouping import Grouping
+from maskwright.core.method import Method, Piece, Task
+from maskwright.core.plans import Remembered, greedy, ordered
+from maskwright.core.policy import MethodChoice, Named
+from maskwright.core.sensitive import Count
+from maskwright.core.settings import build, nearest
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.methods.closeness import node_closeness
+from maskwright.methods.projecting import Projections
+
+
+def _share(value: Fraction) -> Fraction:
+    if not 0 <= value <= 1:
+        raise ValueError("alpha and beta are shares, between 0 and 1")
+    return value
+
+
+def _plan(value: Any) -> Any:
+    if isinstance(value, str) and value not in ("greedy", "best"):
+        raise ValueError(f"{value!r} is no plan; write greedy, best, or lists of columns: [[a, b], [c]]")
+    return value
+
+
+Share = Annotated[Exact, AfterValidator(_share)]
+Columns = tuple[tuple[str, ...], ...]
+Plan = Annotated[Literal["greedy", "best"] | Columns, BeforeValidator(_plan)]
+Base = Annotated[
+    MethodChoice,
+    PlainSerializer(lambda chosen: chosen.as_policy("name"), return_type=dict[str, Any]),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+]
+
+
+class Codip(Method):
+    """Publishes the sensitive attributes in several tables that cannot be joined (CODIP, CODIP*).
+
+    Attributes:
+        plan: which attributes share a table: lists of columns; `greedy` (CODIP*) merges the most associated ones as
+            long as all thresholds hold; `best` finds the plan with the least association loss.
+        base: the method that groups each table, with its settings (default: optimal-lattice).
+        alpha: the largest association loss Γα.
+        beta: the largest information exposure Γβ.
+        discernibility: the largest discernibility of a table.
+    """
+
+    name: ClassVar[str] = "codip"
+
+    plan: Plan = "greedy"
+    base: Base | None = None
+    alpha: Share = Fraction(1)
+    beta: Share = Fraction(1)
+    discernibility: Count | None = None
+
+    def group(self, task: Task) -> Grouping:
+        """The groups of one table with every sensitive attribute, as the base method makes them."""
+        return self.for_one_table().group(task)
+
+    def for_one_table(self) -> Method:
+        from maskwright.methods import METHODS
+
+        chosen = self.base or Named(name="optimal-lattice")
+        if chosen.name == self.name:
+            raise PolicyError(
+                "method.base: codip cannot be its own base; name a method that groups one table"
+            )
+        parameters = dict(chosen.parameters)
+        capped = self.discernibility is not None and chosen.name in METHODS
+        if capped and "objective" in METHODS[chosen.name].model_fields:
+            parameters.setdefault("objective", "discernibility")  # or the cap would refuse what can be had
+        return build(METHODS, "method", chosen.name, parameters, "method.base")
+
+    def pieces(self, task: Task) -> list[Piece]:
+        if len(task.summary.sensitive) < 2:
+            raise PolicyError(
+                "method codip needs at least two sensitive attributes; one table is all there can be"
+            )
+        if task.summary.joint is None:
+            raise PolicyError(
+                "method codip does not support several rows per person; remove `unit` from the policy"
+            )
+        projections = Projections(task, self.for_one_table(), self.discernibility)
+        chooser = Chooser(self, projections, association_of(task))
+        tables = chooser.tables()
+        figures = chooser.figures(tables)
+        plans = {"frontier": frontier_of(task, chooser.association, self.discernibility)}
+        pieces = []
+        for i, subset in enumerate(tables):
+            piece = projections.made[subset]
+            found = {**figures, **piece.grouping.search, **(plans if i == 0 else {})}
+            grouping = replace(piece.grouping, search=found)
+            name = "data" if len(tables) == 1 else f"table-{i + 1}"
+            pieces.append(replace(piece, name=name, grouping=grouping))
+        return pieces
+
+
+def association_of(task: Task) -> Association:
+    """What the sensitive attributes of a table tell about each other; only flagged values expose."""
+    counts = Contingency.of(task.summary)
+    harmless = {}
+    for i, (name, vc) in enumerate(task.summary.sensitive.items()):
+        flagged = task.context.flagged.get(name)
+        if flagged is not None:
+            kept = {value for members in flagged for value in members}
+            harmless[i] = [code + 1 for code, value in enumerate(vc.values) if value not in kept]
+    return Association.of(counts, harmless)
+
+
+class Chooser:
+    """Chooses the plan, or says which threshold cannot be met and what came nearest."""
+
+    def __init__(self, method: Codip, projections: Projections, association: Association) -> None:
+        self.method, self.projections, self.association = method, projections, association
+        self.good = Remembered(projections.good)
+        self.found: dict[str, Any] = {}
+
+    def tables(self) -> Tables:
+        plan = self.method.plan
+        if plan == "greedy":
+            return self._greedy()
+        if plan == "best":
+            return self._best()
+        return self._given(self._attributes(plan))
+
+    def figures(self, tables: Tables) -> dict[str, Any]:
+        """What is reported of the plan."""
+        return {
+            "plan": [[self.projections.names[i] for i in subset] for subset in tables],
+            "association_loss": self.association.alpha(tables),
+            "information_exposure": self.association.beta(tables),
+            **self.found,
+            "tables_tried": len(self.projections.made) + len(self.projections.refused),
+        }
+
+    # -- the three kinds of plans ----------------------------------------------------------------------
+
+    def _given(self, tables: Tables) -> Tables:
+        for subset in tables:
+            if not self.projections.good(subset):
+                raise self._refused(subset)
+        for name, holds, value, bound in (
+            ("alpha", self.association.alpha_at_most, self.association.alpha(tables), self.method.alpha),
+            ("beta", self.association.beta_at_most, self.association.beta(tables), self.method.beta),
+        ):
+            if not holds(tables, bound):
+                raise PolicyNotMet(
+                    f"{WHAT[name]} of the plan is {show(value)}, asked at most {show(bound)}; {name}: "
+                    f"{_up(value)} would do, or another plan (plan: best)"
+                )
+        return tables
+
+    def _greedy(self) -> Tables:
+        found = greedy(self.association, self.method.beta, self.good)
+        if found.tables is None:
+            raise self._refused((found.failing[0],))
+        self.found = {"merges": found.merges}
+        if self.association.alpha_at_most(found.tables, self.method.alpha):
+            return found.tables
+        why = "no table is left to merge"
+        if found.refused is not None:
+            union = self.projections.in_words(found.refused)
+            reason = self.projections.refused.get(found.refused)
+            why = f"merging {union} would raise {WHAT['beta']} above {show(self.method.beta)}"
+            if found.why == "requirements":
+                why = f"the table of {union} cannot be made: {reason}"
+        raise self._too_much_lost(found.tables, f"the least that greedy merging reached, because {why}; plan: best "
+                                  "may reach less")  # fmt: skip
+
+    def _best(self) -> Tables:
+        found: Best = best_plan(self.association, self.method.beta, self.good)
+        if found.tables is None:
+            raise self._refused((found.failing[0],))
+        star = greedy(self.association, self.method.beta, self.good).tables
+        assert star is not None  # noqa: S101 - there is a plan
+        self.found = {
+            "plans_looked_at": found.visited,
+            "proven_best": found.proven,
+            "greedy_association_loss": self.association.alpha(star),
+            "greedy_information_exposure": self.association.beta(star),
+        }
+        if self.association.alpha_at_most(found.tables, self.method.alpha):
+            return found.tables
+        raise self._too_much_lost(found.tables, "the least of all plans that satisfy the rest" if found.proven else
+                                  "the least that was found")  # fmt: skip
+
+    # -- words -----------------------------------------------------------------------------------------
+
+    def _refused(self, subset: tuple[int, ...]) -> PolicyNotMet:
+        reason = self.projections.refused.get(subset, "a part of it cannot be made")
+        return PolicyNotMet(
+            f"codip: the table of {self.projections.in_words(subset)} cannot be made: {reason}"
+        )
+
+    def _too_much_lost(self, tables: Tables, what: str) -> PolicyNotMet:
+        value = self.association.alpha(tables)
+        plan = " | ".join(self.projections.in_words(subset) for subset in tables)
+        return PolicyNotMet(
+            f"{WHAT['alpha']} is {show(value)}, asked at most {show(self.method.alpha)}; this is {what} "
+            f"(plan {plan}); alpha: {_up(value)} would do"
+        )
+
+    def _attributes(self, plan: Sequence[Sequence[str]]) -> Tables:
+        """A plan of columns as one of attributes: a column of sets stands for all its values."""
+        names = self.projections.names
+        bits = {s.name: s.bits for s in self.projections.task.sets}
+        tables = [[b for name in columns for b in bits.get(name, (name,))] for columns in plan]
+        listed = [name for columns in tables for name in columns]
+        for name in listed:
+            if name not in names:
+                raise PolicyError(f"method.plan: {name!r} is not sensitive; {nearest(name, [*names, *bits])}")
+            if listed.count(name) > 1:
+                raise PolicyError(
+                    f"method.plan: {name!r} is in two tables; publishing it twice could reveal it"
+                )
+        if left := [name for name in names if name not in listed]:
+            raise PolicyError(f"method.plan: {left[0]!r} is in no table; add it, or drop the column")
+        if not all(tables):
+            raise PolicyError("method.plan: a table without sensitive attributes is of no use; remove it")
+        return ordered([[names.index(name) for name in columns] for columns in tables])
+
+
+WHAT = {"alpha": "association loss Γα", "beta": "information exposure Γβ"}
+
+
+def _up(value: float) -> str:
+    """A bound that is met: the value, rounded up."""
+    return f"{min(1.0, math.ceil(value * 10_000) / 10_000):g}"
+
+
+def frontier_of(task: Task, association: Association, cap: int | None) -> dict[str, Any]:
+    """The frontier of plans as data; with the closeness of full-domain tables where that is quickly measured.
+
+    Without a cap on discernibility everything in one class is perfectly close, and there is nothing to compare.
+    """
+    closeness = None if cap is None else node_closeness(task, cap)
+    found: list[Frontier] = [frontier(association, closeness.of if closeness else None)]
+    if closeness and found[0].exact:
+        found += [frontier(association, closeness.of, limit) for limit in closeness.levels()]
+    names = tuple(task.summary.sensitive)
+    return {
+        "exact": found[0].exact,
+        "most_attributes_for_exact": MOST,
+        "fronts": [
+            {
+                "closeness_at_most": front.limit,
+                "points": [
+                    {
+                        "plan": [[names[i] for i in subset] for subset in p.tables],
+                        "association_loss": p.alpha,
+                        "information_exposure": p.beta,
+                        "closeness": p.closeness,
+                    }
+                    for p in front.points
+                ],
+            }
+            for front in found
+            if front.points
+        ],
+    }

@@ -1,0 +1,178 @@
+"""Around a release: what a stricter or a looser policy would cost, and which other minimal choices there are.
+
+The search is run again with the next usual k (or l) below and above, on the summary that is at hand, as long as that
+stays a small part of the time that the release took. Nothing is published by it, and no random choice of the release
+depends on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from maskwright.core.events import Progress
+from maskwright.core.grouping import Grouping, exact_view
+from maskwright.core.method import Method, Piece, Task
+from maskwright.core.model import Model
+from maskwright.errors import Cancelled, MaskwrightError, PolicyNotMet
+from maskwright.methods.minimal import minimal_nodes
+from maskwright.methods.nodes import MinimalNode
+from maskwright.metrics.loss import information_loss
+
+USUAL = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+SHARE = 0.2  # of the time spent so far
+AT_LEAST_S = 0.5  # what the searches of a small table may take in any case
+SMALL_LATTICE = 2_000  # nodes; the minimal ones of a larger lattice take longer than the release
+FULL_DOMAIN = ("optimal-lattice", "samarati")
+
+
+@dataclass(frozen=True)
+class Other:
+    """A release as it would be under another setting; `refused` says why there would be none."""
+
+    setting: str
+    loss: Fraction | None = None
+    rows: int = 0
+    classes: int = 0
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What lies around a release. `note` says what was not looked at, and what that would take."""
+
+    others: Sequence[Other] = ()
+    minimal: Sequence[MinimalNode] | None = None
+    note: str = ""
+
+
+@dataclass
+class Clock:
+    """So much time may be spent."""
+
+    seconds: float
+    began: float = field(default_factory=time.perf_counter)
+
+    def left(self) -> float:
+        return self.seconds - (time.perf_counter() - self.began)
+
+    def over(self) -> bool:
+        return self.left() <= 0
+
+
+def look_around(pieces: Sequence[Piece], exact: bool, timings: Mapping[str, float]) -> Around:
+    """Search again with other settings, within a small part of the time the release took."""
+    if len(pieces) != 1:
+        return Around(
+            note="Not looked at for a release of several tables: run it with another setting to see."
+        )
+    made, task = pieces[0], pieces[0].task
+    clock = Clock(max(AT_LEAST_S, SHARE * sum(timings.values())))
+    one = timings.get("searching", 0.0)
+    settings = other_settings(task)
+    if not settings:
+        return Around((), _minimal(made, clock), "The search has no k or l that could be varied.")
+    if one * len(settings) > clock.seconds:
+        seconds = f"{one:.0f} s" if one >= 1.5 else f"{one:.1f} s"
+        which = " and ".join(name for name, _ in settings)
+        note = f"Not looked at: for {which}, each takes another search of about {seconds}. Run it with that setting"
+        return Around((), None, f"{note} in the policy and another output folder.")
+    others = [_describe(made.grouping, replace(task, gates=()), exact, f"{_setting(task)} (this release)")]
+    for name, search in settings:
+        others.append(_tried(made.method, replace(task, search=search), exact, name, clock))
+    return Around(others, _minimal(made, clock), "")
+
+
+def other_settings(task: Task) -> list[tuple[str, list[Model]]]:
+    """The next looser and the next stricter setting: (in words, the models of the search)."""
+    name, value = _varied(task)
+    if name is None:
+        return []
+    if name == "k":
+        below = [u for u in USUAL if u < value][-1:]
+        above = [u for u in USUAL if u > value][:1]
+    else:
+        below, above = [value - 1] if value > 2 else [], [value + 1]
+    return [
+        (f"{name} = {u}", [_changed(m, task, name, value, u) for m in task.search]) for u in (*below, *above)
+    ]
+
+
+def _setting(task: Task) -> str:
+    name, value = _varied(task)
+    return f"{name} = {value}"
+
+
+def _varied(task: Task) -> tuple[str | None, int]:
+    """The parameter that is varied: the k that classes must reach, or else an l."""
+    sizes = [m.least_size(task.context) for m in task.search if _whole(m, "k") == m.least_size(task.context)]
+    if max(sizes, default=1) > 1:
+        return "k", max(sizes)
+    values = [v for m in task.search if (v := _whole(m, "l"))]
+    return ("l", max(values)) if values else (None, 0)
+
+
+def _whole(model: Model, name: str) -> int | None:
+    value = getattr(model, name, None)
+    return int(value) if isinstance(value, (int, Fraction)) and value == int(value) else None
+
+
+def _changed(model: Model, task: Task, name: str, value: int, to: int) -> Model:
+    if _whole(model, name) != value or (name == "k" and model.least_size(task.context) != value):
+        return model
+    return model.model_copy(update={name: type(getattr(model, name))(to)})
+
+
+def _within(clock: Clock, outer: Progress) -> Progress:
+    """Silent, and stopped when the time is over or the user says so."""
+
+    def cancelled() -> bool:
+        outer.check()
+        return clock.over()
+
+    return Progress(None, cancelled)
+
+
+def _quietly(task: Task, clock: Clock) -> Task:
+    return replace(task, progress=_within(clock, task.progress), rng=np.random.default_rng())
+
+
+def _tried(method: Method, task: Task, exact: bool, setting: str, clock: Clock) -> Other:
+    quiet = _quietly(task, clock)
+    try:
+        quiet.progress.check()
+        return _describe(method.group(quiet), task, exact, setting)
+    except Cancelled:
+        task.progress.check()  # the user wants to stop, not the clock
+        return Other(setting, refused="not looked at: the search took too long for a report")
+    except PolicyNotMet:
+        return Other(setting, refused="no release satisfies it")
+    except MaskwrightError as problem:
+        return Other(setting, refused=str(problem))
+
+
+def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> Other:
+    shown = exact_view(found) if exact else found
+    classes = found.published_classes
+    failing = [m.name for m in task.gates if not m.needs() and not m.check(classes, task.context).ok]
+    refused = f"refused by the gate {' and '.join(failing)}" if failing else ""
+    loss = information_loss(shown, task.weights)
+    return Other(setting, loss, found.published_rows, found.classes.n, refused)
+
+
+def _minimal(made: Piece, clock: Clock) -> list[MinimalNode] | None:
+    """Every minimal choice of levels, where the lattice is small."""
+    nodes, method, task = made.grouping.search.get("nodes"), made.method, made.task
+    if method.name not in FULL_DOMAIN or not isinstance(nodes, int) or nodes > SMALL_LATTICE or clock.over():
+        return None
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    options = {k: v for k, v in method.options().items() if k in known}
+    try:
+        return minimal_nodes(_quietly(task, clock), **options)
+    except Cancelled:
+        task.progress.check()
+        return None

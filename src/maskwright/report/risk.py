@@ -1,0 +1,143 @@
+"""Risk before and after, for the private report: classes, beliefs, knowledge, and what singles people out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maskwright.attacks import ATTACKS
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.exact import show
+from maskwright.report.bars import paired
+from maskwright.report.charts import Chart, Series
+from maskwright.report.details import detail_lines
+from maskwright.report.html import Markup, bullets, folded, join, section, table, tag
+
+INTRODUCTION = (
+    "The largest belief that each attack leads to, for an adversary who knows the method, its settings and everybody's "
+    "quasi-identifiers. Outlined: before the release. Filled: after it."
+)
+FACTS = " For background-knowledge, before means with the release, but without the fact."
+ABOUT = {"values": "a value", "rows": "which row", "ranges": "a range of values"}
+
+
+def risk_section(found: Sequence[Beliefs]) -> Markup:
+    if not found:
+        return section("risk", "Risk before and after", tag("p", "No attack was run."))
+    rows = [
+        (b.attack, ABOUT[ATTACKS[b.attack].about], show(b.worst.before), show(b.worst.after), b.kind,
+         f"{b.worst.whom}: {b.worst.why}")
+        for b in found
+    ]  # fmt: skip
+    head = ("attack", "belief in", "before", "after", "kind", "whom it concerns, and why")
+    shares = [(b.attack, float(b.worst.before), float(b.worst.after)) for b in found]
+    return section(
+        "risk", "Risk before and after",
+        tag("p", INTRODUCTION, FACTS if any("facts" in ATTACKS[b.attack].takes for b in found) else ""),
+        tag("figure", paired("Largest belief per attack, before and after; figures are in the table", shares, 1.0)),
+        table(head, rows, caption="The worst belief of each attack"),
+        *(part for b in found for part in _sizes(b)),
+        *(part for b in found for part in _knowledge(b)),
+        *(part for b in found for part in _singled_out(b)),
+        *_details(found),
+    )  # fmt: skip
+
+
+def _sizes(beliefs: Beliefs) -> list[Markup]:
+    """How many people share their quasi-identifiers with how many."""
+    before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping) and "sizes" in after):
+        return []
+    rows = [
+        ("people who are alone in their class", f"{before['unique']:,}", f"{after['unique']:,}"),
+        ("smallest class", before["smallest_class"], after["smallest_class"]),
+        ("highest chance to be found", before["highest"], after["highest"]),
+        ("average chance to be found", _short(before["average"]), _short(after["average"])),
+        ("classes", f"{before['classes']:,}", f"{after['classes']:,}"),
+    ]
+    shares = [
+        (f"{b['size']} {'person' if b['size'] == '1' else 'people'}", b["people"] / before["people"],
+         a["people"] / after["people"])
+        for b, a in zip(before["sizes"], after["sizes"], strict=True)
+    ]  # fmt: skip
+    while len(shares) > 1 and not any(shares[-1][1:]):
+        shares.pop()
+    alt = "Share of people by the size of their class, before and after; the table has the main figures"
+    return [
+        tag("h3", "How many people share their quasi-identifiers"),
+        table(("", "before", "after"), rows, numbers=(1, 2), caption=f"Classes of people ({beliefs.attack})"),
+        tag("figure", paired(alt, shares),
+            tag("figcaption", "Share of people by the size of the class they are in.")),
+    ]  # fmt: skip
+
+
+def _knowledge(beliefs: Beliefs) -> list[Markup]:
+    """Disclosure against pieces of knowledge."""
+    columns = beliefs.measures.get("attributes")
+    known = columns.items() if isinstance(columns, Mapping) else ()
+    curves = {name: c for name, c in known if isinstance(c, Mapping) and c.get("implications")}
+    if not curves:
+        return []
+    series, parts = list[Series](), list[Markup]()
+    for name, column in curves.items():
+        some = f"{name}: " if len(curves) > 1 else ""
+        series.append(_curve(f"{some}facts of any kind", column["implications"]))
+        if column.get("negations", column["implications"]) != column["implications"]:
+            series.append(_curve(f"{some}facts of the kind “not this value”", column["negations"]))
+        certain = column.get("certain_from")
+        text = "certainty is not reached with as many facts as were tried"
+        if certain is not None:
+            text = f"{certain} fact{'' if certain == 1 else 's'} can be enough for certainty"
+        parts.append(tag("li", f"{name}: {text}."))
+    alt = "Largest belief against the number of facts known: " + "; ".join(
+        f"{s.name} " + ", ".join(f"{y:.3g}" for _, y in s.points) for s in series
+    )
+    chart = Chart(alt, "facts known about other people", "largest belief", series, span=(0.0, 1.0))
+    return [
+        tag("h3", "What further knowledge would reveal"),
+        tag("p", "The largest belief of somebody who knows so many facts about other people, each the worst possible: "
+                 "“if Hannah has flu, then Charlie has flu”, or “Ed has not mumps”."),
+        tag("figure", chart.svg()), tag("ul", *parts),
+    ]  # fmt: skip
+
+
+def _curve(name: str, points: Sequence[Any]) -> Series:
+    texts = [f"{n} fact{'' if n == 1 else 's'}: {show(p)}" for n, p in enumerate(points)]
+    return Series(name, [(float(n), float(p)) for n, p in enumerate(points)], texts=texts)
+
+
+def _singled_out(beliefs: Beliefs) -> list[Markup]:
+    """The minimal unique sets: how few attributes are enough to single somebody out."""
+    found = beliefs.measures.get("singled_out")
+    if not isinstance(found, Mapping):
+        return []
+    parts: list[Markup] = [tag("h3", "How few attributes single somebody out")]
+    for when in ("before", "after"):
+        single = found[when]
+        most = single["sets_up_to"]
+        up_to = f"{most} attribute{'' if most == 1 else 's'}"
+        share = f"{single['people']:,} people ({float(single['share']):.1%})"
+        if not single["people"]:
+            share = "Nobody"
+        are = "is" if single["people"] in (0, 1) else "are"
+        text = f"{when.capitalize()}: {share} {are} singled out by at most {up_to}."
+        parts.append(tag("p", text))
+        if single["sets"]:
+            sets = [(" + ".join(s["attributes"]), f"{s['people']:,}") for s in single["sets"][:10]]
+            caption = f"Minimal sets that single people out, {when} (the commonest)"
+            parts.append(table(("attributes", "people"), sets, numbers=(1,), caption=caption))
+            given = [(name, f"{float(x):.0%}") for name, x in single["contributions"].items() if x]
+            caption = f"How often an attribute belongs to such a set, {when}"
+            parts.append(folded(caption, table(("attribute", "share"), given, numbers=(1,))))
+    return parts
+
+
+def _details(found: Sequence[Beliefs]) -> list[Markup]:
+    lines = [(b, detail_lines(b)) for b in found]
+    parts = [join((tag("h3", b.attack), bullets(text))) for b, text in lines if text]
+    return [folded("More figures of each attack", *parts)] if parts else []
+
+
+def _short(ratio: object) -> str:
+    top, _, bottom = str(ratio).partition("/")
+    return f"{int(top) / int(bottom or 1):.4g}"

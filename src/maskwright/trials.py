@@ -1,0 +1,84 @@
+"""Trials: several policies on one table, to compare what they would give; nothing is published."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from maskwright.core.events import Event, Progress
+from maskwright.core.policy import Policy
+from maskwright.core.release import Release
+from maskwright.engines import open_engine
+from maskwright.publish import Job, Prepared, Run
+from maskwright.resolve import reading
+
+
+class Trials:
+    """Several policies on one table, nothing published: policies that read the same columns share one summary."""
+
+    def __init__(
+        self,
+        job: Job,
+        on_event: Callable[[Event], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        self.job = replace(job, destination=None, trial=True)
+        self.on_event, self.cancelled = on_event, cancelled
+        self._open: dict[str, tuple[Run, Prepared]] = {}
+
+    def fingerprint(self, policy: Policy) -> str:
+        """Of the input, read as this policy says."""
+        engine = open_engine(self.job.engine, memory=self.job.memory)
+        try:
+            return engine.fingerprint(engine.open(self.job.source, reading(policy)))
+        finally:
+            engine.close()
+
+    def release(self, policy: Policy) -> Release:
+        """What `run` would make under this policy, without its tables; raises what `run` would raise.
+
+        Measured on the grouping: there is no table to recount. A release that is made later is recounted then.
+        """
+        job = replace(self.job, policy=policy)
+        progress = Progress(self.on_event, self.cancelled)
+        key = _read_alike(policy)
+        if key not in self._open:
+            first = Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-")))
+            try:
+                self._open[key] = first, first.prepare()
+            except BaseException:
+                first.close()
+                raise
+            this, prepared = self._open[key]
+        else:
+            this, prepared = self._open[key]
+            this = Run(job, progress, this.spill, this.engine)
+            prepared = this.again(prepared)
+        made = this.make(prepared)
+        verdicts = tuple(
+            replace(
+                model.check(part.classes, part.piece.task.context),
+                part=part.name if len(made.parts) > 1 else None,
+            )
+            for part in made.parts
+            for model in part.models
+        )
+        release = this.finish(made, verdicts, {layout.name: None for layout in made.layouts})
+        prepared.stamp.check()
+        return release
+
+    def close(self) -> None:
+        for this, _ in self._open.values():
+            this.close()
+        self._open.clear()
+
+
+def _read_alike(policy: Policy) -> str:
+    """Equal for policies under which a table is read and summarised alike."""
+    parts = ("input", "missing", "unit", "population", "columns")
+    return json.dumps(
+        [str(policy.folder.resolve()), {k: policy.to_dict().get(k) for k in parts}], default=str
+    )

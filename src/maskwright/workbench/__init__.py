@@ -1,0 +1,15 @@
+"""The workbench: a local web application for the whole journey from a table to a release that was given out.
+
+    serve.py      `maskwright ui`: the address, the token, the server
+    security.py   who may call: Host, Origin, token, session, CSRF; bounded bodies; headers of every answer
+    app.py        the application put together; errors as one clear sentence
+    api/          the JSON API: everything that changes something
+    pages.py      the pages: everything that is only looked at
+    workspace.py  projects and the register, as files; roots.py says which files may be opened by path
+    jobs.py       runs as processes of their own, with their state on disk; worker.py is what they execute
+    editing.py    what the forms do to a policy; the policy file is the only state there is
+    forms.py      forms for models and methods, derived from their own fields and docstrings
+    hierarchies.py  previews of hierarchies, and trees as indented text
+
+Nothing here is imported unless `maskwright ui` is called.
+"""

@@ -1,0 +1,189 @@
+"""Forms for everything that is registered, derived from its own fields and docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from maskwright.core.exact import text_of
+from maskwright.core.policy import Recoding
+from maskwright.core.settings import Registered, Settings
+from maskwright.core.yaml_text import load_yaml
+from maskwright.errors import PolicyError
+from maskwright.methods import METHODS
+from maskwright.models import MODELS
+from maskwright.suggest.text import flow
+
+Kind = Literal["whole", "number", "choice", "attribute", "columns", "text", "list"]
+USES = {
+    "search": "the method looks for a release that satisfies it",
+    "gate": "the method does not look at it; a release that fails it is refused",
+}
+# What a newcomer is likely to want, where a setting has no default of its own.
+USUAL: dict[str, dict[str, str]] = {
+    "k-anonymity": {"k": "11"}, "simple-l-diversity": {"l": "3", "use": "gate"},
+    "distinct-l-diversity": {"l": "3", "use": "gate"}, "entropy-l-diversity": {"l": "2", "use": "gate"},
+    "recursive-cl-diversity": {"c": "3", "l": "3", "use": "gate"}, "alpha-k-anonymity": {"alpha": "1/2", "k": "5"},
+    "p-sensitive-k-anonymity": {"p": "2", "k": "5"}, "t-closeness": {"t": "0.3", "use": "gate"},
+    "nt-closeness": {"n": "1000", "t": "0.3", "use": "gate"}, "ke-anonymity": {"k": "5", "e": "1"},
+    "ck-safety": {"c": "0.8", "k": "2", "use": "gate"}, "m-confidentiality": {"m": "2", "use": "gate"},
+    "delta-disclosure": {"delta": "1", "use": "gate"}, "beta-likeness": {"beta": "2", "use": "gate"},
+    "delta-presence": {"delta_max": "0.5"}, "k-map": {"k": "5"}, "average-risk": {"max": "0.05"},
+    "highest-risk": {"max": "0.2"}, "belief": {"max": "1/2"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """One input. `values` of a choice are the choices; `help` says what it means."""
+
+    name: str
+    kind: Kind
+    required: bool
+    default: str
+    help: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """A registered thing: its name, one line about it, and its inputs."""
+
+    name: str
+    summary: str
+    about: str
+    fields: tuple[Field, ...]
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """What a new form begins with."""
+        likely = {"whole": "2", "number": "1/2"}
+        guessed = {f.name: likely.get(f.kind, "") for f in self.fields if f.required}
+        return guessed | USUAL.get(self.name, {})
+
+    def shown(self, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """Parameters of a policy as the texts of the inputs."""
+        return {
+            f.name: "" if parameters.get(f.name) is None else as_text(parameters[f.name])
+            for f in self.fields
+            if f.name in parameters
+        }
+
+    def read(self, inputs: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """The inputs as parameters of a policy; empty ones, and those at their default, are left out."""
+        result: dict[str, Any] = {}
+        known = {f.name: f for f in self.fields}
+        for name, text in inputs.items():
+            field = known.get(name)
+            if field is None or not isinstance(text, str):
+                result[name] = text
+            elif text.strip() and (text.strip() != field.default or field.required):
+                result[name] = self._parsed(field, text.strip(), where)
+        return result
+
+    def _parsed(self, field: Field, text: str, where: str) -> Any:
+        if field.kind != "list":
+            return text
+        try:
+            return load_yaml(text.encode(), f"{where}.{field.name}")
+        except PolicyError as problem:
+            raise PolicyError(f"{where}.{field.name}: write a list, e.g. [a, b]; {problem}") from None
+
+
+def as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Fraction):
+        return text_of(value)
+    return flow(value) if isinstance(value, (list, tuple, Mapping)) else str(value)
+
+
+@cache
+def models() -> dict[str, Form]:
+    return {name: _form(cls, cls.about) for name, cls in MODELS.items()}
+
+
+@cache
+def methods() -> dict[str, Form]:
+    return {name: _form(cls, "method") for name, cls in METHODS.items()}
+
+
+@cache
+def recodings() -> dict[str, str]:
+    """Name → what it does, from the docstring."""
+    text = " ".join((inspect.getdoc(Recoding) or "").split())
+    parts = re.split(r"\b(generalise|bucketize|permute): ", text)[1:]
+    return dict(zip(parts[::2], (p.strip() for p in parts[1::2]), strict=True))
+
+
+def _form(cls: type[Registered], about: str) -> Form:
+    explained = explanations(cls)
+    fields = [_field(name, cls, explained.get(name, "")) for name in cls.model_fields]
+    # what must be said first, then what may be said; `use` last, because it is about the requirement as a whole
+    fields.sort(key=lambda f: (f.name == "use", not f.required, f.name == "attribute"))
+    return Form(cls.name, cls.summary_line(), about, tuple(fields))
+
+
+def _field(name: str, cls: type[Settings], help_: str) -> Field:
+    info = cls.model_fields[name]
+    default = "" if info.is_required() or info.default is None else as_text(info.default)
+    if info.default_factory is not None:
+        default = ""
+    annotation = _inner(info.annotation)
+    help_ = help_ or info.description or ""
+    kind: Kind = "list"
+    values: tuple[str, ...] = ()
+    if name == "use":
+        kind, values = "choice", tuple(USES)
+        help_ = "; ".join(f"{key}: {text}" for key, text in USES.items())
+    elif name == "attribute":
+        kind = "attribute"
+    elif get_origin(annotation) is Literal:
+        kind, values = "choice", tuple(str(v) for v in get_args(annotation))
+    elif annotation is bool:
+        kind, values = "choice", ("true", "false")
+    elif annotation is int:
+        kind = "whole"
+    elif annotation in (float, Fraction):
+        kind = "number"
+    elif annotation is str:
+        kind = "text"
+    return Field(name, kind, info.is_required(), default, help_, values)
+
+
+def _inner(annotation: Any) -> Any:
+    """The type without None and without what validates it."""
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            annotation = annotation.__origin__
+            continue
+        some = [a for a in get_args(annotation) if a is not NoneType]
+        if NoneType in get_args(annotation) and len(some) == 1:
+            annotation = some[0]
+            continue
+        return annotation
+
+
+def explanations(cls: type) -> dict[str, str]:
+    """What the docstring's Attributes section says of each field; base classes fill the gaps."""
+    found: dict[str, str] = {}
+    for base in cls.__mro__:
+        text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
+        _, _, section = text.partition("Attributes:\n")
+        name = ""
+        for line in section.splitlines():
+            if not line.strip():
+                break
+            head = re.match(r"    (\w+): (.*)", line)
+            if head and not line.startswith("     "):
+                name = head[1]
+                found.setdefault(name, head[2])
+            elif name and base is cls:
+                found[name] += " " + line.strip()
+    return found

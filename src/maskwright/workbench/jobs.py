@@ -1,0 +1,191 @@
+"""Runs as processes of their own: they go on when the tab is closed, and when the server stops.
+
+request.json   kind and parameters, written before the process starts
+events.jsonl   one line per event of the pipeline
+result.json    what was found; may be large
+outcome.json   how it ended, written last; without it and without a living process the run was interrupted
+lock           held (flock) by the process while it lives
+cancel         asks the run to stop
+log            what the process printed; only its kind of error, never data
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from maskwright.store import recover
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, as its folder tells it."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        return dict(_read(self.folder / "request.json") or {})
+
+    @property
+    def kind(self) -> str:
+        return str(self.request.get("kind"))
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How it ended (ok, error, cancelled); None while it has not."""
+        return _read(self.folder / "outcome.json")
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What a run that succeeded found."""
+        return _read(self.folder / "result.json") if (self.outcome or {}).get("ok") else None
+
+    @property
+    def state(self) -> str:
+        """running, done, failed, cancelled or interrupted."""
+        outcome = self.outcome
+        if outcome is None:
+            if self.alive():
+                return "running"
+            outcome = self.outcome  # it may have ended between the two looks
+        if outcome is None:
+            return "interrupted"
+        return "done" if outcome["ok"] else "cancelled" if outcome.get("cancelled") else "failed"
+
+    def alive(self) -> bool:
+        try:
+            import fcntl
+        except ImportError:
+            return True  # not known; then only the result tells
+        try:
+            handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(
+                handle, fcntl.LOCK_SH | fcntl.LOCK_NB
+            )  # shared: two who look do not mislead each other
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    def events(self, since: int = 0) -> list[dict[str, Any]]:
+        try:
+            lines = (self.folder / "events.jsonl").read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in lines[since:-1]]  # the last piece is empty, or not yet whole
+
+    def cancel(self) -> None:
+        (self.folder / "cancel").touch(mode=0o600)
+
+    def as_dict(self, since: int = 0) -> dict[str, Any]:
+        request, outcome = self.request, self.outcome or {}
+        return {
+            "id": self.id,
+            "kind": request.get("kind"),
+            "state": self.state,
+            "started": request.get("started"),
+            "seconds": round(outcome.get("ended", time.time()) - request.get("began", time.time()), 1),
+            "events": self.events(since),
+            "error": outcome.get("error"),
+            "stopping": (self.folder / "cancel").exists(),
+        }
+
+
+@dataclass(frozen=True)
+class Board:
+    """The runs of a project, or of the workspace."""
+
+    folder: Path
+
+    def all(self) -> list[Job]:
+        """Newest first."""
+        with contextlib.suppress(FileNotFoundError):
+            jobs = [Job(p) for p in self.folder.iterdir() if (p / "request.json").is_file()]
+            return sorted(jobs, key=lambda j: j.request.get("began", 0), reverse=True)
+        return []
+
+    def get(self, id_: str) -> Job | None:
+        found = [job for job in self.all() if job.id == id_]
+        return found[0] if found else None
+
+    def latest(self, kind: str, state: str | None = None) -> Job | None:
+        return next((j for j in self.all() if j.kind == kind and state in (None, j.state)), None)
+
+    def running(self) -> Job | None:
+        return next((job for job in self.all() if job.state == "running"), None)
+
+    def settle(self) -> None:
+        """Clean up after runs that were killed: the unfinished files of a release hold raw data."""
+        for job in self.all():
+            destination = job.request.get("destination")
+            if (
+                destination
+                and job.state in ("interrupted", "cancelled")
+                and not (job.folder / "settled").exists()
+            ):
+                recover(Path(destination))
+                (job.folder / "settled").touch(mode=0o600)
+
+    def start(self, kind: str, parameters: Mapping[str, Any], id_: str | None = None) -> Job:
+        """Begin a run in a process that outlives this one."""
+        job = Job(self.folder / (id_ or secrets.token_hex(6)))
+        job.folder.mkdir(parents=True, mode=0o700)
+        lock = _locked(job.folder / "lock")
+        began = time.time()
+        request = {
+            "kind": kind, "began": began, "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+            **parameters,
+        }  # fmt: skip
+        (job.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        try:
+            with (job.folder / "log").open("wb") as log:
+                process = subprocess.Popen(  # noqa: S603 - our own module
+                    [sys.executable, "-m", "maskwright.workbench.worker", str(job.folder)],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                    pass_fds=() if lock is None else (lock,),
+                )  # fmt: skip
+        finally:
+            if lock is not None:
+                os.close(lock)  # the process holds it now
+        threading.Thread(target=process.wait, daemon=True, name=f"reap {job.id}").start()
+        return job
+
+
+def _locked(path: Path) -> int | None:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        import fcntl
+    except ImportError:
+        os.close(handle)
+        return None
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    os.set_inheritable(handle, True)
+    return handle
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return found

@@ -1,0 +1,317 @@
+"""The pages: server-rendered, and only looked at. Whatever changes something goes through the JSON API."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.templating import Jinja2Templates
+
+from maskwright.attacking import ADVERSARIES
+from maskwright.core.builders import WAYS
+from maskwright.core.policy import Policy
+from maskwright.metrics import METRICS
+from maskwright.suggest.presets import PRESETS
+from maskwright.version import __version__
+from maskwright.workbench import forms, hierarchies
+from maskwright.workbench.api.common import This
+from maskwright.workbench.formats import embedded, marked, number, share
+from maskwright.workbench.roots import TABLES
+from maskwright.workbench.security import Refused
+from maskwright.workbench.workspace import NotFound, Project, Workspace, read_json
+
+router = APIRouter(include_in_schema=False)
+templates = Jinja2Templates(Path(__file__).parent / "templates")
+ROLES = {
+    "identifier": ("Identifier", "names a person directly: never published"),
+    "quasi-identifier": ("Quasi-identifier", "others may know it: published in coarser form"),
+    "sensitive": ("Sensitive", "nobody may infer it: published, and protected by requirements"),
+    "insensitive": ("Insensitive", "harmless: published as it is"),
+    "drop": ("Leave out", "not in the policy: not published"),
+}
+STEPS = (
+    ("columns", "Columns"), ("requirements", "Requirements"), ("method", "Method"), ("run", "Run"),
+    ("explore", "Explore"), ("policy", "Policy"),
+)  # fmt: skip
+
+
+templates.env.filters |= {"number": number, "share": share, "embedded": embedded, "marked": marked}
+templates.env.globals |= {"version": __version__, "steps": STEPS, "roles": ROLES}
+
+
+def page(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
+    shared = {"csrf": request.scope.get("csrf", ""), "here": request.url.path}
+    return templates.TemplateResponse(request, name, {**shared, **context}, status_code=status)
+
+
+def error(request: Request, status: int, text: str) -> Response:
+    return page(request, "error.html", status, text=text)
+
+
+def spaces(request: Request) -> Workspace:
+    found: Workspace = request.app.state.workspace
+    return found
+
+
+def about(this: Project, step: str, **context: Any) -> dict[str, Any]:
+    """What every page of a project shows."""
+    running = this.jobs.running()
+    return {
+        "project": this, "meta": this.meta, "step": step, "running": running, "revision": this.revision,
+        "profile": this.profile(), "policy_text": this.policy_text(), **context,
+    }  # fmt: skip
+
+
+def policy_or_none(this: Project) -> tuple[Policy | None, str | None]:
+    """The policy, or why it cannot be read: somebody may have edited the file by hand."""
+    from maskwright.errors import MaskwrightError
+
+    try:
+        return this.policy(), None
+    except MaskwrightError as problem:
+        return None, str(problem)
+
+
+@router.get("/start")
+def start(request: Request, token: str = "") -> Response:
+    keys = request.app.state.keys
+    if not keys.is_token(token):
+        raise Refused(401, "this token is not valid: open the address that `maskwright ui` printed last")
+    # A page that moves on by itself: unlike a redirect it also works when the address was a link on another site,
+    # whose requests carry no strict cookies.
+    response = page(request, "start.html")
+    response.headers["set-cookie"] = keys.set_cookie()
+    return response
+
+
+@router.get("/")
+def home(request: Request) -> Response:
+    here, roots = spaces(request), request.app.state.roots
+    base = roots.folders[0] if roots.folders else None
+    tables = [
+        {"path": str(p), "shown": str(p.relative_to(base)) if base and p.is_relative_to(base) else str(p),
+         "size": p.stat().st_size}
+        for p in roots.tables() if p.is_file()
+    ]  # fmt: skip
+    projects = [
+        {"project": p, "meta": p.meta, "running": p.jobs.running(), "releases": len(p.releases())}
+        for p in here.projects()
+    ]
+    limit = request.app.state.keys.upload_limit
+    return page(
+        request, "home.html", tables=tables, projects=projects, limit=limit, base=base, endings=TABLES,
+        active="projects",
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}")
+def overview(this: This) -> Response:
+    step = "columns" if this.profile() else "table"
+    return RedirectResponse(f"/p/{this.id}/{step}", 303)
+
+
+@router.get("/p/{project_id}/table")
+def table(request: Request, this: This) -> Response:
+    """While the table is looked at, and when that failed."""
+    return page(
+        request, "table.html", **about(this, "columns"), job=this.jobs.latest("profile"), presets=PRESETS
+    )
+
+
+@router.get("/p/{project_id}/columns")
+def columns(request: Request, this: This) -> Response:
+    profile = this.profile()
+    if profile is None:
+        return RedirectResponse(f"/p/{this.id}/table", 303)
+    policy, problem = policy_or_none(this)
+    rows = []
+    for i, column in enumerate(profile["columns"]):
+        name = column["name"]
+        role = (
+            policy.columns[name].role
+            if policy and name in policy.columns
+            else "drop"
+            if policy
+            else column["role"]
+        )
+        spec = policy.to_dict()["columns"].get(name) if policy else None
+        rows.append({**column, "number": i, "now": role, "spec": _short(spec)})
+    return page(
+        request,
+        "columns.html",
+        **about(this, "columns"),
+        columns=rows,
+        policy=policy,
+        problem=problem,
+        presets=PRESETS,
+    )
+
+
+def _short(entry: Any) -> str:
+    """How a column is coarsened, in a few words."""
+    spec = entry.get("hierarchy") if isinstance(entry, dict) else None
+    if spec is None:
+        return ""
+    if isinstance(spec, str):
+        return spec
+    way = hierarchies.way_of(spec)
+    value = spec.get(way)
+    if way in ("intervals", "dates"):
+        return f"{way}: {', '.join(str(v) if not isinstance(v, list) else 'cuts' for v in value)}"
+    return {"file": "a table of labels", "tree": "a tree", "groups": "groups"}.get(way) or f"{way}: {value}"
+
+
+@router.get("/p/{project_id}/columns/{index}")
+def hierarchy(request: Request, this: This, index: int) -> Response:
+    profile = this.profile()
+    policy, _ = policy_or_none(this)
+    if profile is None or policy is None or not 0 <= index < len(profile["columns"]):
+        raise NotFound("there is no such column")
+    column = profile["columns"][index]
+    entry = policy.to_dict()["columns"].get(column["name"])
+    spec: Any = entry.get("hierarchy", "suppress") if isinstance(entry, dict) else "suppress"
+    role = policy.columns[column["name"]].role if column["name"] in policy.columns else "drop"
+    seen = this.values(index)
+    way = hierarchies.way_of(spec)
+    texts = {
+        "tree": hierarchies.text_of_tree(spec["tree"]) if way == "tree" else "\n".join(seen["values"]),
+        "csv": _file_text(this, spec) if way == "file" else "",
+    }
+    others = [
+        i for i, c in enumerate(profile["columns"]) if _role_in(policy, c["name"]) == "quasi-identifier"
+    ]
+    return page(
+        request, "hierarchy.html", **about(this, "columns"), column=column, index=index, spec=spec, way=way,
+        ways=list(WAYS), texts=texts, seen=seen, role=role, others=others,
+        weight=str(entry.get("weight", "1")) if isinstance(entry, dict) else "1",
+    )  # fmt: skip
+
+
+def _role_in(policy: Policy, name: str) -> str:
+    return policy.columns[name].role if name in policy.columns else "drop"
+
+
+def _file_text(this: Project, spec: dict[str, Any]) -> str:
+    hierarchies.check_inside(this.folder, spec["file"], "hierarchy")
+    text: str = (this.folder / spec["file"]).read_text(encoding="utf-8-sig", errors="replace")
+    return text
+
+
+@router.get("/p/{project_id}/requirements")
+def requirements(request: Request, this: This) -> Response:
+    policy, problem = policy_or_none(this)
+    current = []
+    for item in policy.require if policy else ():
+        form = forms.models()[item.name]
+        current.append({"form": form, "values": form.shown(item.parameters)})
+    return page(
+        request, "requirements.html", **about(this, "requirements"), current=current, catalogue=forms.models(),
+        sensitive=policy.sensitive if policy else [], presets=PRESETS, problem=problem,
+        preset=policy.preset if policy else None,
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}/method")
+def method(request: Request, this: This) -> Response:
+    policy, problem = policy_or_none(this)
+    catalogue = forms.methods()
+    chosen = policy.method.name if policy else "optimal-lattice"
+    values = catalogue[chosen].shown(policy.method.parameters) if policy else {}
+    recoding = policy.recoding if policy else None
+    compared = this.jobs.latest("compare")
+    return page(
+        request, "method.html", **about(this, "method"), catalogue=catalogue, chosen=chosen, values=values,
+        recodings=forms.recodings(), recoding=recoding, problem=problem, compared=compared,
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}/run")
+def run(request: Request, this: This) -> Response:
+    this.jobs.settle()
+    policy, problem = policy_or_none(this)
+    jobs = [j for j in this.jobs.all() if j.kind != "profile"]
+    latest = next((j for j in jobs if j.kind == "release"), None)
+    shown = this.jobs.running() or latest
+    return page(
+        request, "run.html", **about(this, "run"), policy=policy, problem=problem, jobs=jobs, shown=shown,
+        made=set(this.releases()), levels=_fixed(policy),
+    )  # fmt: skip
+
+
+def _fixed(policy: Policy | None) -> dict[str, str]:
+    """Columns that are held at one level."""
+    if policy is None:
+        return {}
+    return {
+        name: c.levels[0] for name, c in policy.columns.items() if c.levels is not None and len(c.levels) == 1
+    }
+
+
+@router.get("/p/{project_id}/explore")
+def explore(request: Request, this: This) -> Response:
+    policy, problem = policy_or_none(this)
+    job, compared = this.jobs.latest("space"), this.jobs.latest("compare")
+    return page(
+        request, "explore.html", **about(this, "explore"), policy=policy, problem=problem, job=job,
+        compared=compared, methods=forms.methods(), metrics=METRICS, levels=_fixed(policy),
+        result=job.result if job and job.state == "done" else None,
+        comparison=compared.result if compared and compared.state == "done" else None,
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}/policy")
+def policy_page(request: Request, this: This) -> Response:
+    _, problem = policy_or_none(this)
+    meta = this.meta
+    command = f"maskwright anonymize {shlex.quote(meta['source']['path'])} -p policy.yaml -o release/"
+    return page(request, "policy.html", **about(this, "policy"), problem=problem, command=command)
+
+
+@router.get("/p/{project_id}/releases/{job_id}")
+def release(request: Request, this: This, job_id: str) -> Response:
+    folder = this.release(job_id)
+    record = read_json(folder / "private" / "manifest.json", {})
+    found = this.jobs.get(job_id)
+    result = (found.result if found else None) or {}
+    attacked = next(
+        (
+            j
+            for j in this.jobs.all()
+            if j.kind == "attack" and j.request.get("of") == job_id and j.state == "done"
+        ),
+        None,
+    )
+    worst = max(record.get("beliefs", []), key=lambda b: share(b["worst"]["after"]), default=None)
+    linkage = next((b for b in record.get("beliefs", []) if b["attack"] == "linkage"), None)
+    entries = [e for e in spaces(request).register() if e["project"] == this.id and e["release"] == job_id]
+    files = sorted(p for p in (folder / "public").rglob("*") if p.is_file())
+    return page(
+        request, "release.html", **about(this, "run"), record=record, examples=result.get("examples"), job=found,
+        worst=worst, linkage=linkage, entries=entries, adversaries=ADVERSARIES, metrics=METRICS,
+        attacked=attacked.result if attacked else None, attack_request=attacked.request if attacked else None,
+        dictionary=read_json(folder / "public" / "data-dictionary.json", {}),
+        files=[{"name": p.relative_to(folder / "public").as_posix(), "size": p.stat().st_size} for p in files],
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}/releases/{job_id}/report")
+def report(this: This, job_id: str) -> Response:
+    """The private report as it is; it has a content security policy of its own, and may run nothing."""
+    path = this.release(job_id) / "private" / "report.html"
+    policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+    return HTMLResponse(path.read_bytes(), headers={"content-security-policy": policy})
+
+
+@router.get("/register")
+def register(request: Request) -> Response:
+    here = spaces(request)
+    jobs = [
+        {"job": j, "result": j.result, "entries": j.request.get("entries", [])}
+        for j in here.jobs.all() if j.kind == "intersection"
+    ]  # fmt: skip
+    return page(
+        request, "register.html", entries=here.register(), jobs=jobs, active="register"
+    )  # fmt: skip

@@ -1,0 +1,231 @@
+"""What a run of the workbench executes, in a process of its own: `python -m maskwright.workbench.worker FOLDER`.
+
+Every kind of run goes through the same functions as the command line. Whatever happens, `outcome.json` is written
+last, and says what happened in one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from maskwright.core.events import Event
+from maskwright.errors import Cancelled, MaskwrightError
+from maskwright.workbench.workspace import read_json, write_json, write_text
+
+GRACE = 4.0  # seconds that a run gets to stop by itself; then it ends in the middle of whatever it does
+KINDS: dict[str, Callable[[Run], dict[str, Any]]]
+
+
+class Run:
+    """The folder of a run, while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.request: dict[str, Any] = read_json(folder / "request.json")
+        self._events = os.open(folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._asked = self._told = 0.0
+
+    @property
+    def source(self) -> str:
+        return str(self.request["source"])
+
+    def tell(self, event: Event) -> None:
+        """One line per event; shares of progress only a few times a second."""
+        if event.kind == "progress":
+            if event.at - self._told < 0.2:
+                return
+            self._told = event.at
+        line = {"kind": event.kind, "text": event.text, "share": event.share, "at": round(time.time(), 3)}
+        os.write(self._events, (json.dumps(line, ensure_ascii=False) + "\n").encode())
+
+    def cancelled(self) -> bool:
+        """Asked in inner loops, so that the file is looked for only now and then."""
+        if time.monotonic() - self._asked < 0.05:
+            return False
+        self._asked = time.monotonic()
+        return (self.folder / "cancel").exists()
+
+    def finish(self, result: dict[str, Any] | None = None, **outcome: Any) -> None:
+        if result is not None:
+            write_json(self.folder / "result.json", result)
+        write_json(self.folder / "outcome.json", {"ended": time.time(), **outcome})
+
+    def watch(self) -> None:
+        """End this process when it was asked to stop and does not (a query cannot be asked)."""
+        while not (self.folder / "cancel").exists():
+            time.sleep(0.25)
+        time.sleep(GRACE)
+        self.finish(ok=False, cancelled=True, error="cancelled; nothing was published")
+        os._exit(130)
+
+
+def profile(run: Run) -> dict[str, Any]:
+    """Look at every column, guess a policy, and keep what was seen for the pages."""
+    from maskwright.engines import open_engine
+    from maskwright.engines.base import Reading
+    from maskwright.suggest import look, suggest_from
+
+    project = run.folder.parents[1]
+    options = run.request["reading"]
+    reading = Reading(
+        delimiter=options.get("delimiter"), encoding=options.get("encoding") or "utf-8",
+        header=options.get("header", True), sheet=options.get("sheet"),
+    )  # fmt: skip
+    name, preset = str(run.request["name"]), run.request.get("preset")
+
+    def on_column(column: str, number: int, of: int) -> None:
+        run.tell(Event("progress", f"column {number + 1} of {of}", number / of))
+        if run.cancelled():
+            raise Cancelled("cancelled")
+
+    run.tell(Event("step", "reading"))
+    engine = open_engine(memory=run.request.get("memory"))
+    try:
+        table = engine.open(run.source, reading)
+        run.tell(Event("step", "looking at the columns"))
+        seen = look(engine, table, preset, name, on_column)
+        (project / "values").mkdir(exist_ok=True, mode=0o700)
+        for i, facts in enumerate(seen[1]):
+            write_json(
+                project / "values" / f"{i}.json",
+                {"values": facts.values, "counts": facts.counts, "complete": facts.complete},
+            )
+        profiles = [{**asdict(p), "unique_share": float(p.unique_share)} for p in seen[2]]
+        found: dict[str, Any] = {"rows": seen[0], "columns": profiles, "reading": options, "preset": preset}
+        run.tell(Event("step", "guessing a policy"))
+        try:
+            suggestion = suggest_from(engine, table, seen, preset, name, reading)
+        except MaskwrightError as problem:
+            found["problem"] = str(problem)
+            (project / "policy.yaml").unlink(missing_ok=True)
+        else:
+            found["uniqueness"] = suggestion.summary_lines()[0]
+            # the bundled example comes with a policy of its own
+            write_text(project / "policy.yaml", run.request.get("policy") or suggestion.text)
+        write_json(project / "profile.json", found)
+    finally:
+        engine.close()
+    return {"rows": seen[0], "columns": len(profiles)}
+
+
+def release(run: Run) -> dict[str, Any]:
+    """Publish, and keep a few rows to look at."""
+    from maskwright.api import anonymize
+    from maskwright.core.policy import Policy
+    from maskwright.workbench.examples import rows_before_and_after
+
+    policy = Policy.load(run.request["policy"])
+    destination = Path(run.request["destination"])
+    made = anonymize(
+        run.source,
+        policy,
+        destination,
+        memory=run.request.get("memory"),
+        on_event=run.tell,
+        cancelled=run.cancelled,
+    )
+    return {"release": made.as_dict(), "examples": rows_before_and_after(run.source, made)}
+
+
+def space(run: Run) -> dict[str, Any]:
+    """All minimal choices of levels, measured."""
+    from maskwright.core.policy import Policy
+    from maskwright.explore import explore
+    from maskwright.publish import Job
+
+    job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))
+    choices, number = explore(job, on_event=run.tell, cancelled=run.cancelled)
+    return {"choices": [c.as_dict() for c in choices], "number": number}
+
+
+def compare(run: Run) -> dict[str, Any]:
+    """The same requirements with several methods; what a method refuses is said, and the others go on."""
+    from maskwright.api import compare as compare_policies
+    from maskwright.core.policy import Named, Policy
+
+    policy = Policy.load(run.request["policy"])
+    policies = []
+    for choice in run.request["methods"]:
+        method = Named(name=choice["name"], parameters={k: v for k, v in choice.items() if k != "name"})
+        policies.append(policy.model_copy(update={"method": method}))
+    found = compare_policies(
+        run.source, policies, metrics=(), memory=run.request.get("memory"), cache=run.folder.parents[1] / "compared",
+        on_event=run.tell, cancelled=run.cancelled,
+    )  # fmt: skip
+    points = zip(found.points, found.as_dict()["points"], strict=True)
+    return {
+        "points": [
+            {**shown, "name": point.policy.method.name, "method": point.policy.to_dict()["method"]}
+            for point, shown in points
+        ]
+    }
+
+
+def attack(run: Run) -> dict[str, Any]:
+    """Every attack that applies to a release, for a chosen adversary."""
+    from maskwright.attacking import adversary_named, attack_target, target_of
+    from maskwright.attacks import ATTACKS
+
+    run.tell(Event("step", "attacking"))
+    who = adversary_named(run.request["adversary"], run.request.get("facts"))
+    found = attack_target(target_of(run.request["release"]), list(ATTACKS), who)
+    return {"beliefs": [b.as_dict() for b in found]}
+
+
+def intersection(run: Run) -> dict[str, Any]:
+    """What somebody learns who has several releases of the same people."""
+    from maskwright.api import attack as attack_releases
+
+    run.tell(Event("step", "attacking the releases together"))
+    found = attack_releases([Path(r) for r in run.request["releases"]], "intersection")
+    return {"beliefs": [b.as_dict() for b in (found if isinstance(found, list) else [found])]}
+
+
+KINDS = {
+    "profile": profile,
+    "release": release,
+    "space": space,
+    "compare": compare,
+    "attack": attack,
+    "intersection": intersection,
+}
+
+
+def main(folder: Path) -> int:
+    os.umask(0o077)
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(10)  # the pages come first
+    run = Run(folder)
+    threading.Thread(target=run.watch, daemon=True).start()
+    try:
+        result = KINDS[run.request["kind"]](run)
+        run.finish(result, ok=True)
+    except Cancelled as problem:
+        run.finish(ok=False, cancelled=True, error=str(problem))
+    except MaskwrightError as problem:
+        run.finish(ok=False, error=str(problem), exit=problem.exit_code)
+    except MemoryError:
+        run.finish(
+            ok=False, error="out of memory; nothing was published. Start with --memory, or use fewer columns"
+        )
+    except Exception as problem:
+        # Its text may hold values of the table, so only its kind is kept.
+        import traceback
+
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        kind = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+        run.finish(ok=False, error=f"{kind}; this is a bug, please report it")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,301 @@
+"""The workspace: a private folder that holds projects and the register of releases. All state is in files.
+
+workspace.json, secret, lock       what it is, the key that signs session cookies, held while a server runs
+register.jsonl                     releases that were given out; lines are only ever added
+jobs/                              runs that concern several projects
+projects/ID/project.json           name, where the table is
+           policy.yaml             the policy as it stands: what the command line would take
+           policy-JOB.yaml         the policy that a run used
+           profile.json, values/   what was seen of each column
+           data/, hierarchies/     an uploaded table, hierarchy files
+           jobs/ID/                see jobs.py
+           releases/JOB/           public/ and private/, as the command line writes them
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from maskwright.core.builders import File
+from maskwright.core.policy import Policy
+from maskwright.core.yaml_text import load_yaml
+from maskwright.errors import MaskwrightError, UsageError
+from maskwright.resolve import method_of, models_of
+from maskwright.workbench.hierarchies import check_inside
+from maskwright.workbench.jobs import Board
+
+ID = re.compile(r"[0-9a-f]{12}")
+
+
+class NotFound(MaskwrightError):  # noqa: N818 - named like the tree in errors.py
+    """There is no such project, run or release."""
+
+
+class Conflict(MaskwrightError):  # noqa: N818
+    """Somebody else, or another tab, changed it meanwhile; or it is in use."""
+
+
+def new_id() -> str:
+    return secrets.token_hex(6)
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def read_json(path: Path, default: Any = None) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return default
+
+
+def write_text(path: Path, text: str) -> None:
+    """In one step: a reader sees the old text or the new one."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with os.fdopen(
+        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, ensure_ascii=False, default=str))
+
+
+@dataclass(frozen=True)
+class Project:
+    """One table, its policy, its runs and releases."""
+
+    folder: Path
+    lock: threading.RLock = field(default_factory=threading.RLock, compare=False)
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return dict(read_json(self.folder / "project.json", {}))
+
+    @property
+    def jobs(self) -> Board:
+        return Board(self.folder / "jobs")
+
+    @property
+    def source(self) -> Path:
+        return Path(self.meta["source"]["path"])
+
+    # -- the policy ---------------------------------------------------------------------------------------
+
+    def policy_text(self) -> str | None:
+        try:
+            return (self.folder / "policy.yaml").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    @property
+    def revision(self) -> str:
+        """Tells versions of the policy apart, so that two tabs do not overwrite each other unknowingly."""
+        return hashlib.sha256((self.policy_text() or "").encode()).hexdigest()[:16]
+
+    def policy(self) -> Policy | None:
+        text = self.policy_text()
+        return None if text is None else self.parse(text)
+
+    def parse(self, text: str) -> Policy:
+        """A policy from its text; relative files are looked up in the project folder, and nowhere else."""
+        policy = Policy.of(load_yaml(text.encode(), "policy"), "policy")
+        policy._folder = self.folder
+        self._stay_inside(policy)
+        models_of(policy)
+        method_of(policy)
+        return policy
+
+    def _stay_inside(self, policy: Policy) -> None:
+        files = {
+            f"columns.{name}.hierarchy": c.hierarchy.file
+            for name, c in policy.columns.items()
+            if isinstance(c.hierarchy, File)
+        }
+        if policy.population is not None:
+            files["population"] = policy.population.file
+        for where, file in files.items():
+            check_inside(self.folder, file, where)
+
+    def save_policy(self, policy: Mapping[str, Any] | str, revision: str | None = None) -> Policy:
+        """Check a policy and make it the project's; refused when it changed since `revision` was seen."""
+        with self.lock:
+            if revision is not None and revision != self.revision:
+                raise Conflict("the policy was changed elsewhere, perhaps in another tab; reload the page")
+            if isinstance(policy, str):
+                parsed, text = self.parse(policy), policy
+            else:
+                text = Policy.of(policy, "policy").to_yaml()
+                parsed = self.parse(text)
+            write_text(self.folder / "policy.yaml", text)
+            return parsed
+
+    def policy_of(self, job: str) -> Path:
+        return self.folder / f"policy-{job}.yaml"
+
+    # -- what was seen ------------------------------------------------------------------------------------
+
+    def profile(self) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = read_json(self.folder / "profile.json")
+        return found
+
+    def values(self, column: int) -> dict[str, Any]:
+        """The values of a column, the commonest if there are very many, with their rows."""
+        return dict(read_json(self.folder / "values" / f"{column}.json", {"values": [], "counts": []}))
+
+    # -- what was made ------------------------------------------------------------------------------------
+
+    def release(self, job: str) -> Path:
+        if not ID.fullmatch(job) or not (self.folder / "releases" / job / "public").is_dir():
+            raise NotFound("there is no such release")
+        return self.folder / "releases" / job
+
+    def releases(self) -> list[str]:
+        made = [j.id for j in self.jobs.all() if j.kind == "release"]
+        return [id_ for id_ in made if (self.folder / "releases" / id_).is_dir()]
+
+
+class Workspace:
+    """All projects. One server at a time uses a workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = _prepared(root)
+        self._lock = _hold(self.root / "lock")
+        self._projects: dict[str, Project] = {}
+        self._register_lock = threading.Lock()
+        for project in self.projects():
+            project.jobs.settle()
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def secret(self) -> bytes:
+        """The key that signs session cookies; it outlives the server, so that open tabs do as well."""
+        path = self.root / "secret"
+        if not path.exists():
+            write_text(path, secrets.token_hex(32))
+        return bytes.fromhex(path.read_text(encoding="ascii"))
+
+    @property
+    def jobs(self) -> Board:
+        return Board(self.root / "jobs")
+
+    def projects(self) -> list[Project]:
+        """Newest first."""
+        folders = [p for p in (self.root / "projects").iterdir() if (p / "project.json").is_file()]
+        found = [self._project(p.name) for p in folders if ID.fullmatch(p.name)]
+        return sorted(found, key=lambda p: str(p.meta.get("created")), reverse=True)
+
+    def _project(self, id_: str) -> Project:
+        return self._projects.setdefault(id_, Project(self.root / "projects" / id_))
+
+    def project(self, id_: str) -> Project:
+        if not ID.fullmatch(id_) or not (self.root / "projects" / id_ / "project.json").is_file():
+            raise NotFound("there is no such project; it may have been deleted")
+        return self._project(id_)
+
+    def create(self, name: str, path: Path | None = None) -> Project:
+        """A project on a table that stays where it is (`path`), or on one that is put into data/ first."""
+        project = self._project(new_id())
+        for part in ("jobs", "releases", "data", "hierarchies", "values"):
+            (project.folder / part).mkdir(parents=True, mode=0o700)
+        source = {
+            "path": str(path) if path else "",
+            "name": path.name if path else name,
+            "uploaded": path is None,
+        }
+        write_json(project.folder / "project.json", {"name": name, "created": now(), "source": source})
+        return project
+
+    def delete(self, project: Project) -> None:
+        """Everything of a project, unless one of its releases was given out: attacks on later ones need it."""
+        if any(j.state == "running" for j in project.jobs.all()):
+            raise Conflict("a run is going on in this project; cancel it first")
+        if any(entry["project"] == project.id for entry in self.register()):
+            raise Conflict(
+                "a release of this project was given out; it is kept so that later ones can be checked"
+            )
+        shutil.rmtree(project.folder)
+        self._projects.pop(project.id, None)
+
+    # -- the register -------------------------------------------------------------------------------------
+
+    def register(self) -> list[dict[str, Any]]:
+        """Releases that were given out, newest first."""
+        try:
+            lines = (self.root / "register.jsonl").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in reversed(lines) if line.strip()]
+
+    def record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        full = {"id": new_id(), "recorded": now(), **entry}
+        with self._register_lock:
+            path = self.root / "register.jsonl"
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(handle, (json.dumps(full, ensure_ascii=False) + "\n").encode())
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        return full
+
+
+def _prepared(root: Path) -> Path:
+    """The folder, readable by its owner only; a folder that holds something else is refused."""
+    root = Path(os.path.abspath(root.expanduser()))  # noqa: PTH100
+    mark = root / "workspace.json"
+    try:
+        if root.exists() and not mark.exists() and (not root.is_dir() or any(root.iterdir())):
+            raise UsageError(
+                f"{str(root)!r} exists and is not a Maskwright workspace; choose another with --workspace"
+            )
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        root.chmod(0o700)
+        (root / "projects").mkdir(exist_ok=True, mode=0o700)
+        (root / "jobs").mkdir(exist_ok=True, mode=0o700)
+        if not mark.exists():
+            write_json(mark, {"format": 1})
+    except OSError as problem:
+        raise UsageError(f"cannot use the workspace {str(root)!r}: {problem.strerror or problem}") from None
+    return root
+
+
+def _hold(path: Path) -> int | None:
+    """Keep other servers out of the workspace, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise UsageError(
+            f"another workbench uses {str(path.parent)!r}; use that one, or choose another folder with --workspace"
+        ) from None
+    return handle

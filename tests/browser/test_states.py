@@ -1,0 +1,219 @@
+"""What a page shows when something else happens: another tab, a cancelled run, a server that stops, a refusal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from browser.conftest import Server, User
+from workbench.conftest import people
+
+
+@pytest.fixture
+def large(tables: Path) -> None:
+    """A table whose release takes some seconds."""
+    lines = people().splitlines()
+    rows = "\n".join(lines[1:] * 2000)
+    (tables / "large.csv").write_text(f"{lines[0]}\n{rows}\n", encoding="utf-8")
+
+
+def opened(user: User, name: str) -> None:
+    page = user.page
+    page.reload()
+    page.get_by_role("button", name=name).click()
+    page.wait_for_url("**/columns")
+    user.step("Requirements")
+    page.get_by_label("k *").fill("5")
+    user.remove("simple-l-diversity")
+    user.save()
+    user.step("Run")
+
+
+def test_a_run_is_cancelled_and_made_again(user: User, large: None) -> None:
+    page = user.page
+    opened(user, "large.csv")
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_role("heading", name="Going on").wait_for()
+    assert page.get_by_role("button", name="Make the release").is_disabled()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("heading", name="Cancelled").wait_for()
+    page.get_by_text("nothing was published").first.wait_for()
+    page.get_by_role("button", name="Make the release").click()
+    page.wait_for_url("**/releases/*")
+
+
+def test_a_run_survives_its_tab_and_its_server(tab: Callable[[], User], server: Server, large: None) -> None:
+    """The tab is closed, the server stopped and started: the page shows the run that went on meanwhile."""
+    user = tab()
+    opened(user, "large.csv")
+    user.page.get_by_role("button", name="Make the release").click()
+    user.page.get_by_role("heading", name="Going on").wait_for()
+    address, project = user.page.url, user.project
+    other = tab()
+    other.page.goto(address)
+    other.page.get_by_role("heading", name="Going on").wait_for()
+    user.page.close()
+    server.stop()
+    other.page.locator("[data-error]").filter(has_text="does not answer").wait_for()
+    before = server.token
+    server.start()
+    assert server.token != before  # the token is new; the session of the open tab goes on
+    other.page.wait_for_url("**/releases/*")
+    other.page.get_by_text("Every requirement holds").wait_for()
+    assert len(server.api(f"/api/projects/{project}")["releases"]) == 1
+
+
+def test_a_run_that_was_interrupted(user: User, server: Server, tables: Path) -> None:
+    """The machine was shut down in the middle: the page says so after the next start."""
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    opened(user, "people.csv")
+    project = user.project
+    server.stop()
+    job = server.workspace / "projects" / project / "jobs" / "0123456789ab"
+    job.mkdir()
+    (job / "request.json").write_text(
+        '{"kind": "release", "began": 1, "started": "2026-01-01T00:00:00Z"}', encoding="utf-8"
+    )
+    (job / "events.jsonl").write_text(
+        '{"kind": "step", "text": "reading", "share": null, "at": 1}\n', encoding="utf-8"
+    )
+    server.start()
+    user.page.reload()
+    user.page.get_by_role("heading", name="Interrupted").wait_for()
+    user.page.get_by_text("Nothing was published").wait_for()
+
+
+def test_two_tabs(tab: Callable[[], User], tables: Path) -> None:
+    """What one tab saved is not overwritten by the other unknowingly; both see a run that either starts."""
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    first = tab()
+    opened(first, "people.csv")
+    second = tab()
+    for user in (first, second):
+        user.go(f"/p/{first.project}/requirements")
+    first.page.get_by_label("k *").fill("6")
+    first.save()
+    second.page.get_by_label("k *").fill("7")
+    second.page.get_by_role("button", name="Save", exact=True).click()
+    second.page.locator("#problem").filter(has_text="another tab").wait_for()
+    second.page.on("dialog", lambda dialog: dialog.accept())
+    second.page.reload()
+    assert second.page.get_by_label("k *").input_value() == "6"
+    second.step("Run")
+    first.step("Run")
+    first.page.get_by_role("button", name="Make the release").click()
+    first.page.wait_for_url("**/releases/*")
+    second.page.reload()
+    second.page.get_by_role("link", name="Look at the release").wait_for()
+
+
+def test_unsaved_changes_are_not_lost_silently(user: User, tables: Path) -> None:
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    opened(user, "people.csv")
+    user.step("Requirements")
+    user.page.get_by_label("k *").fill("9")
+    user.page.get_by_text("Not saved yet").wait_for()
+    asked = []
+    user.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    user.page.get_by_role("link", name="Method").click()
+    user.page.wait_for_timeout(300)
+    assert asked == ["beforeunload"]
+    assert user.page.url.endswith("/requirements")
+
+
+def test_refusals_are_sentences(user: User, tables: Path, tmp_path: Path, server: Server) -> None:
+    page = user.page
+    (tables.parent / "secret.csv").write_text("a\n1\n", encoding="utf-8")
+    page.get_by_label("Or its path").fill("../secret.csv")
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.locator("#open-problem").filter(has_text="cannot be opened").wait_for()
+
+    (tmp_path / "empty.csv").write_bytes(b"")
+    page.locator("#file").set_input_files(tmp_path / "empty.csv")
+    page.locator("#open-problem").filter(has_text="empty").wait_for()
+
+    (tables / "ragged.csv").write_text("age,sex\n1,F\n2,M,3\n", encoding="utf-8")
+    page.get_by_label("Or its path").fill("ragged.csv")
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_url("**/table")
+    page.locator("[data-error]").filter(has_text=re.compile("line 3|row")).wait_for()
+
+    user.go("/p/000000000000/run")
+    page.get_by_text("there is no such project").wait_for()
+
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    user.go("/")
+    opened(user, "people.csv")
+    user.step("Requirements")
+    page.get_by_label("k *").fill("500")
+    user.save()
+    user.step("Run")
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_role("heading", name="Not possible").wait_for()
+    page.locator("[data-error]").filter(has_text="k-anonymity").wait_for()
+    user.step("Policy")
+    page.locator("#text").fill("version: 1\ncolums: {}\n")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.locator(".problem").filter(has_text="did you mean 'columns'?").wait_for()
+    user.page.on("dialog", lambda dialog: dialog.accept())
+    user.step("Columns")
+    for select in page.locator("select[name=role]").all():
+        select.select_option("identifier")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.locator("form > .problem").filter(has_text="no column has the role quasi-identifier").wait_for()
+
+
+def test_an_upload_that_is_too_large(browser: object, context: object, tmp_path: Path, tables: Path) -> None:
+    server = Server(tmp_path / "workspace", tables, ("--max-upload", "1MB"))
+    server.start()
+    try:
+        page = context.new_page()  # type: ignore[attr-defined]
+        page.goto(server.url)
+        page.wait_for_url(f"{server.home}/")
+        (tmp_path / "big.csv").write_bytes(b"a,b\n" * 600_000)
+        page.locator("#file").set_input_files(tmp_path / "big.csv")
+        page.locator("#open-problem").filter(has_text="too large").wait_for()
+        assert server.api("/api/projects") == []
+    finally:
+        server.stop()
+
+
+def test_another_site_can_do_nothing(user: User, server: Server, tables: Path) -> None:
+    """A page of another origin in the same browser, which has the cookie, tries what it can."""
+    page = user.page.context.new_page()
+    page.route(
+        "http://evil.example/**", lambda route: route.fulfill(body="<h1>evil</h1>", content_type="text/html")
+    )
+    page.goto("http://evil.example/")
+    outcome = page.evaluate(
+        """async (home) => {
+          const tries = [];
+          for (const [method, headers] of [["POST", {"Content-Type": "text/plain"}], ["GET", {}]])
+            try {
+              const a = await fetch(home + "/api/projects", {method, headers, credentials: "include", mode: "no-cors",
+                ...(method === "POST" ? {body: '{"demo": true}'} : {})});
+              tries.push(a.type + a.status);
+            } catch (e) { tries.push("failed"); }
+          return tries; }""",
+        server.home,
+    )
+    assert set(outcome) <= {"opaque0", "failed"}
+    assert server.api("/api/projects") == []
+    page.close()
+    assert httpx.get(server.home).status_code == 401
+
+
+def test_light_and_dark(user: User) -> None:
+    page = user.page
+    page.emulate_media(color_scheme="dark")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_label("Switch between light and dark").click()
+    assert page.locator("html").get_attribute("data-theme") == "light"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    page.reload()
+    assert page.locator("html").get_attribute("data-theme") == "light"

@@ -1,0 +1,97 @@
+"""A workbench served from a thread, on a workspace of its own; its runs are real processes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from maskwright.workbench.app import create_app
+from maskwright.workbench.roots import Roots
+from maskwright.workbench.security import Keys
+from maskwright.workbench.workspace import Workspace
+
+
+@dataclass
+class Bench:
+    """What a test needs: a client that has the token, and where things are."""
+
+    client: httpx.Client
+    url: str
+    keys: Keys
+    workspace: Workspace
+    tables: Path
+
+    def get(self, path: str) -> Any:
+        answer = self.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def wait(self, project: str, job: str) -> dict[str, Any]:
+        """A run that ended."""
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            state = self.get(f"/api/projects/{project}/runs/{job}")
+            if state["state"] != "running":
+                return dict(state)
+            time.sleep(0.05)
+        raise AssertionError("the run does not end")
+
+    def opened(self, name: str = "people.csv") -> str:
+        """A project whose table was looked at."""
+        answer = self.client.post("/api/projects", json={"path": name})
+        assert answer.status_code == 201, answer.text
+        project = str(answer.json()["id"])
+        assert self.wait(project, answer.json()["running"] or self.last(project))["state"] == "done"
+        return project
+
+    def last(self, project: str) -> str:
+        return str(self.get(f"/api/projects/{project}/runs")[0]["id"])
+
+    def run(self, project: str, **body: Any) -> dict[str, Any]:
+        answer = self.client.post(f"/api/projects/{project}/runs", json=body)
+        assert answer.status_code == 202, answer.text
+        return self.wait(project, answer.json()["id"])
+
+
+def people(rows: int = 240) -> str:
+    """A small table in which a release is possible: name, age, sex, town, diagnosis."""
+    towns, sick = ["Aveiro", "Braga", "Coimbra", "Porto"], ["flu", "asthma", "gout", "cancer", "none"]
+    lines = (
+        f"Person {i:03},{20 + i * 7 % 50},{'FM'[i % 2]},{towns[i // 3 % 4]},{sick[i * 3 % 5]}\n"
+        for i in range(rows)
+    )
+    return "name,age,sex,town,diagnosis\n" + "".join(lines)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    workspace = Workspace(tmp_path / "workspace")
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    keys = Keys(workspace.secret, port, frozenset({f"127.0.0.1:{port}"}), upload_limit=200_000)
+    app = create_app(workspace, keys, Roots.of([tables]))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    url = f"http://127.0.0.1:{port}"
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {keys.token}"}, timeout=30) as client:
+        yield Bench(client, url, keys, workspace, tables)
+    for project in workspace.projects():
+        for job in project.jobs.all():
+            job.cancel()
+    server.should_exit = True
+    thread.join()
+    listener.close()
+    workspace.close()

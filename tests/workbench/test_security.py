@@ -1,0 +1,327 @@
+"""Who may call the workbench, and what it lets them reach."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from maskwright.errors import UsageError
+from maskwright.workbench.roots import Roots
+from maskwright.workbench.security import BODY_LIMIT, Keys
+from maskwright.workbench.serve import Options, _listen, size
+from maskwright.workbench.workspace import Workspace
+from workbench.conftest import Bench
+
+PAGES = ["/", "/register", "/api/projects", "/api/openapi.json", "/api/register"]
+
+
+@pytest.fixture
+def stranger(bench: Bench) -> Iterator[httpx.Client]:
+    """Somebody without the token."""
+    with httpx.Client(base_url=bench.url) as client:
+        yield client
+
+
+@pytest.fixture
+def browser(bench: Bench, stranger: httpx.Client) -> httpx.Client:
+    """A browser that opened the start address: it has the cookie, and sends no token."""
+    answer = stranger.get("/start", params={"token": bench.keys.token})
+    assert answer.status_code == 200
+    return stranger
+
+
+def csrf(client: httpx.Client) -> str:
+    found = re.search(r'name="csrf" content="([0-9a-f]{64})"', client.get("/").text)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_without_the_token(bench: Bench, stranger: httpx.Client, path: str) -> None:
+    assert stranger.get(path).status_code == 401
+    assert stranger.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert stranger.get(path, headers={"Authorization": "Bearer"}).status_code == 401
+    assert stranger.get(path, headers={"Cookie": f"{bench.keys.cookie}=9999999999.aa.bb"}).status_code == 401
+
+
+def test_a_wrong_token_gives_no_cookie(stranger: httpx.Client) -> None:
+    for token in ("", "wrong", "é"):
+        answer = stranger.get("/start", params={"token": token})
+        assert answer.status_code == 401
+        assert "set-cookie" not in answer.headers
+
+
+def test_the_cookie_is_strict_and_closed_to_scripts(bench: Bench, stranger: httpx.Client) -> None:
+    cookie = stranger.get("/start", params={"token": bench.keys.token}).headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert bench.keys.token not in cookie
+
+
+def test_a_session_ends_and_cannot_be_forged(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = bench.keys
+    session = keys.new_session()
+    assert keys.is_session(session)
+    ends, nonce, signature = session.split(".")
+    assert not keys.is_session(f"{int(ends) + 1}.{nonce}.{signature}")
+    assert not Keys(b"another", 8765, frozenset()).is_session(session)
+    monkeypatch.setattr("maskwright.workbench.security.time.time", lambda: int(ends) + 1)
+    assert not keys.is_session(session)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", ""])
+def test_other_host_names_are_refused(bench: Bench, host: str) -> None:
+    """A name that an attacker rebinds to 127.0.0.1 is not ours, even with a valid token."""
+    answer = bench.client.get("/api/projects", headers={"Host": host})
+    assert answer.status_code == 421
+    assert (
+        bench.client.get("/start", params={"token": bench.keys.token}, headers={"Host": host}).status_code
+        == 421
+    )
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://127.0.0.1:8765", "http://127.0.0.1:1", "null"]
+)
+def test_cross_origin_posts_are_refused(bench: Bench, browser: httpx.Client, origin: str) -> None:
+    token = csrf(browser)
+    headers = {"Origin": origin, "X-CSRF-Token": token}
+    assert browser.post("/api/projects", json={"demo": True}, headers=headers).status_code == 403
+    assert bench.workspace.projects() == []
+
+
+def test_fetch_metadata_of_other_sites_is_refused(browser: httpx.Client) -> None:
+    token = csrf(browser)
+    for site in ("cross-site", "same-site"):
+        headers = {"Sec-Fetch-Site": site, "X-CSRF-Token": token}
+        assert browser.post("/api/projects", json={"demo": True}, headers=headers).status_code == 403
+        assert browser.get("/api/projects", headers={"Sec-Fetch-Site": site}).status_code == 403
+
+
+def test_a_cookie_alone_changes_nothing(bench: Bench, browser: httpx.Client) -> None:
+    """Forms of other sites could send the cookie; they do not know the page's CSRF token."""
+    body = {"path": "people.csv"}
+    assert browser.post("/api/projects", json=body).status_code == 403
+    assert browser.post("/api/projects", json=body, headers={"X-CSRF-Token": "0" * 64}).status_code == 403
+    assert bench.workspace.projects() == []
+    assert (
+        browser.post("/api/projects", json=body, headers={"X-CSRF-Token": csrf(browser)}).status_code == 201
+    )
+
+
+def test_every_answer_says_what_the_browser_may_do(bench: Bench, browser: httpx.Client) -> None:
+    project = bench.opened()
+    for path in ("/", f"/p/{project}/columns", "/api/projects", "/nowhere", "/static/nowhere.js"):
+        headers = browser.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "script-src 'self'" in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+    refused = httpx.get(bench.url)
+    assert refused.headers["content-security-policy"] == policy
+
+
+def test_no_page_has_inline_scripts_styles_or_foreign_addresses(bench: Bench, browser: httpx.Client) -> None:
+    project = bench.opened()
+    for path in ("", "columns", "columns/1", "requirements", "method", "run", "explore", "policy", "table"):
+        text = browser.get(f"/p/{project}/{path}").text if path else browser.get("/").text
+        assert not re.search(r"<script(?![^>]*(src=\"/static/|type=\"application/json\"))", text)
+        assert not re.search(r"<style|\sstyle=|\son\w+=\"", text)
+        assert not re.search(r"(src|href)=\"(https?:)?//", text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd", "../secret.csv", "people.csv/../../secret.csv", "sub/../../secret.csv", "~/.bashrc", "",
+        "link.csv", "notes.md", "\0", "people.csv\0.csv", "x" * 5000, "nowhere.csv", "sub",
+    ],
+)  # fmt: skip
+def test_no_file_outside_the_roots(bench: Bench, path: str) -> None:
+    """One answer for all of them: it does not tell whether a file exists elsewhere."""
+    (bench.tables.parent / "secret.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (bench.tables / "sub").mkdir()
+    (bench.tables / "notes.md").write_text("no table", encoding="utf-8")
+    (bench.tables / "link.csv").symlink_to(bench.tables.parent / "secret.csv")
+    answer = bench.client.post("/api/projects", json={"path": path})
+    assert answer.status_code == 422
+    if path:
+        assert "cannot be opened" in answer.json()["error"]
+    assert bench.workspace.projects() == []
+
+
+def test_files_named_at_the_start_can_be_opened(tmp_path: Path) -> None:
+    file = tmp_path / "one.dat"
+    file.write_text("a\n1\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("a\n1\n", encoding="utf-8")
+    roots = Roots.of([file])
+    assert roots.check(str(file)) == file
+    with pytest.raises(UsageError):
+        roots.check(str(tmp_path / "two.csv"))
+    with pytest.raises(UsageError, match="no file or folder"):
+        Roots.of([tmp_path / "three.csv"])
+
+
+@pytest.mark.parametrize(
+    "id_",
+    [
+        "%2e%2e",
+        "%2e%2e%2f%2e%2e",
+        "..%2f..%2fworkspace",
+        "0" * 11,
+        "0" * 12,
+        "0" * 12 + "%2f%2e%2e%2fx",
+        "con",
+        "a.b",
+    ],
+)
+def test_ids_are_never_paths(bench: Bench, id_: str) -> None:
+    for path in (f"/api/projects/{id_}", f"/p/{id_}/columns", f"/api/projects/{id_}/policy.zip"):
+        assert bench.client.get(path).status_code == 404
+    project = bench.workspace.create("empty", bench.tables / "people.csv").id
+    for path in (f"runs/{id_}", f"releases/{id_}/public.zip", f"runs/{id_}/result", f"policy.zip?run={id_}"):
+        assert bench.client.get(f"/api/projects/{project}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["../style.css", "..%2f..%2fapp.py", "%2e%2e/%2e%2e/app.py", "js/../../app.py"]
+)
+def test_static_files_stay_in_their_folder(bench: Bench, path: str) -> None:
+    answer = bench.client.get(f"/static/{path}")
+    assert "def create_app" not in answer.text
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "file", ["/etc/passwd", "../../../secret.csv", "hierarchies/../../x.csv", "missing.csv"]
+)
+def test_policies_read_no_files_outside_their_project(bench: Bench, file: str) -> None:
+    """A hierarchy file that a policy names would be read and shown; only files of the project may be."""
+    (bench.workspace.root / "secret.csv").write_text("F;both\nM;both\n", encoding="utf-8")
+    project = bench.opened()
+    text = bench.get(f"/api/projects/{project}/policy")["text"]
+    changed = re.sub(r"  sex: .*", f"  sex: {{role: quasi-identifier, hierarchy: {{file: {file}}}}}", text)
+    assert changed != text
+    answer = bench.client.put(f"/api/projects/{project}/policy", json={"text": changed})
+    assert answer.status_code == 422
+    assert "has no file" in answer.json()["error"]
+    preview = bench.client.post(f"/api/projects/{project}/columns/2/preview", json={"spec": {"file": file}})
+    assert preview.json()["ok"] is False
+    answer = bench.client.put(f"/api/projects/{project}/columns/2/hierarchy", json={"spec": {"file": file}})
+    assert answer.status_code == 422
+    population = text + f"\npopulation: {{file: {file}}}\n"
+    assert bench.client.put(f"/api/projects/{project}/policy", json={"text": population}).status_code == 422
+
+
+def test_uploads_are_bounded(bench: Bench) -> None:
+    limit = bench.keys.upload_limit
+    answer = bench.client.post("/api/uploads", content=b"x" * (limit + 1))
+    assert answer.status_code == 413
+    assert "too large" in answer.json()["error"]
+
+    def endless() -> object:  # without a Content-Length
+        for _ in range(limit // 1000 + 2):
+            yield b"a,b\n" * 250
+
+    answer = bench.client.post("/api/uploads", content=endless())  # type: ignore[arg-type]
+    assert answer.status_code == 413
+    assert bench.workspace.projects() == []
+    assert list((bench.workspace.root / "projects").iterdir()) == []
+
+
+def test_other_bodies_are_bounded(bench: Bench) -> None:
+    answer = bench.client.post("/api/projects", content=b'{"path": "' + b"x" * BODY_LIMIT + b'"}')
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("../../evil.csv", "evil.csv"), ("..%2F..%2Fevil.csv", "evil.csv"), ("a%5C..%5Cb.csv", "b.csv"),
+     (".csv", "table.csv"), ("%00%0A.csv", "table.csv"), ("..", "table.csv"), ("", "table.csv")],
+)  # fmt: skip
+def test_names_of_uploads_stay_in_the_project(bench: Bench, sent: str, kept: str) -> None:
+    answer = bench.client.post("/api/uploads", content=b"age,sex\n1,F\n", headers={"X-File-Name": sent})
+    assert answer.status_code == 201, answer.text
+    source = Path(answer.json()["source"]["path"])
+    assert source.name == kept
+    assert source.parent == bench.workspace.root / "projects" / answer.json()["id"] / "data"
+
+
+def test_everything_is_readable_by_its_owner_only(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = bench.opened()
+    root = bench.workspace.root
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    for path in (root / "projects" / project).rglob("*.json"):
+        if path.name != "request.json":  # inside a folder that nobody else can enter
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert stat.S_IMODE((root / "secret").stat().st_mode) == 0o600
+
+
+def test_a_workspace_is_opened_again_but_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir(mode=0o755)
+    (tmp_path / "full" / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match="not a Maskwright workspace"):
+        Workspace(tmp_path / "full")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError):
+        Workspace(tmp_path / "file")
+    first = Workspace(tmp_path / "new")
+    with pytest.raises(UsageError, match="another workbench"):
+        Workspace(tmp_path / "new")
+    first.root.chmod(0o755)
+    first.close()
+    again = Workspace(tmp_path / "new")
+    assert stat.S_IMODE(again.root.stat().st_mode) == 0o700
+    assert again.secret == first.secret
+    again.close()
+
+
+def test_loopback_unless_asked_otherwise() -> None:
+    listener = _listen(Options(port=0))
+    assert listener.getsockname()[0] == "127.0.0.1"
+    listener.close()
+    with pytest.raises(UsageError, match="without encryption"):
+        _listen(Options(host="0.0.0.0", port=0))  # noqa: S104
+    with pytest.raises(UsageError, match="not an address"):
+        _listen(Options(host="somewhere", port=0))
+    with pytest.raises(UsageError, match="cannot be used"):
+        _listen(Options(port=70_000))
+
+
+@pytest.mark.parametrize(("text", "n"), [("500MB", 500 * 10**6), ("2GB", 2 * 10**9), ("1.5kb", 1500)])
+def test_sizes(text: str, n: int) -> None:
+    assert size(text) == n
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1GB", "1", "0MB", "1e3GB", "2 XB"])
+def test_bad_sizes(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-upload"):
+        size(text)
+
+
+def test_an_internal_error_shows_no_data(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: object) -> None:
+        raise RuntimeError("Ada Lovelace, 36, cancer")
+
+    monkeypatch.setattr(Workspace, "projects", broken)
+    for path in ("/api/projects", "/"):
+        answer = bench.client.get(path)
+        assert answer.status_code == 500
+        assert "RuntimeError" in answer.text
+        assert "Lovelace" not in answer.text
+
+
+def test_malformed_requests_are_not_repeated(bench: Bench) -> None:
+    """Pydantic's own message would quote what was sent."""
+    answer = bench.client.post("/api/projects", json={"path": ["Ada Lovelace"]})
+    assert answer.status_code == 422
+    assert "Lovelace" not in answer.text
