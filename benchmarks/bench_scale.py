@@ -7,7 +7,8 @@
 
 Eight independent, skewed quasi-identifiers (the worst case for a summary: it prints how many cells there are) and one
 sensitive column of 30 values. Two threads and 4 GB for both. Every line is a process of its own. "Pipeline" is what the
-limits are about: reading, summary, search, recoding, writing, verifying; attacks, measures and the report are listed apart.
+limits are about: reading, summary, search, recoding, writing, verifying; attacks,
+measures and the report are listed apart.
 """
 
 from __future__ import annotations
