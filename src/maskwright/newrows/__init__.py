@@ -260,5 +260,5 @@ def _recount(engine: Engine, recoded: Table, union: Union, kept: NDArray[np.bool
     found = engine.recount(recoded, union.names)
     _, new = union.counts(kept)
     expected = Counter({labels: int(n) for labels, n in zip(union.labels, new, strict=True) if n})
-    if Counter(dict(zip(found.labels, found.rows, strict=True))) != expected:
+    if Counter(dict(zip(found.labels, found.rows.tolist(), strict=True))) != expected:
         raise NotVerified("the recoded rows are not those that were checked; please report this")
