@@ -152,7 +152,11 @@ def figure_4(quick: bool) -> Outcome:
             f"{by[p, 0.0]['largest']:.2f} to {by[p, last]['largest']:.2f})"
             for p in POSITIVES
         )
-        + f". No vulnerable row is left for {', '.join(none) or 'neither'}."
+        + (
+            f". No vulnerable row is left for {' and '.join(none)}."
+            if none
+            else ". Some are left for both values."
+        )
     )
     verdict = "holds" if falls and len(none) == 2 else "holds in part" if falls else "does not hold"
     differs = (

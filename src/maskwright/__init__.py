@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     )
     from maskwright.core.policy import Policy
     from maskwright.core.release import Release
+    from maskwright.engines.postgres import Postgres
     from maskwright.newrows import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
     "Policy": "maskwright.core.policy",
+    "Postgres": "maskwright.engines.postgres",
     "Recoder": "maskwright.newrows",
     "Release": "maskwright.core.release",
     "anonymize": "maskwright.api",
@@ -41,6 +43,7 @@ _MODULES = ("attacks", "methods", "metrics", "models")
 
 __all__ = [
     "Policy",
+    "Postgres",
     "Recoder",
     "Release",
     "__version__",

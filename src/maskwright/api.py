@@ -16,6 +16,7 @@ from maskwright.core.release import Release
 from maskwright.core.settings import Registered
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
+from maskwright.engines.postgres import Postgres
 from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.methods import METHODS
@@ -39,6 +40,7 @@ def anonymize(
     seed: int | None = None,
     memory: str | None = None,
     keep_private: KeepPrivate = "all",
+    into: Postgres | None = None,
     metrics: Sequence[str] = (),
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -46,13 +48,15 @@ def anonymize(
     """Make a release of a table that satisfies a policy, or raise `PolicyNotMet`.
 
     Args:
-        source: a path (CSV, Parquet), or a pandas, polars, pyarrow or DuckDB table.
+        source: a path (CSV, Parquet, Excel, Stata, SPSS, SAS), a pandas, polars, pyarrow or DuckDB table, anything that
+            offers an Arrow stream, or a `Postgres` table or query.
         policy: a `Policy`, a mapping, or the path of a policy file.
         destination: a folder to publish to; without it the table is in `release.table`, of the caller's kind.
         overwrite: replace a release that is already there.
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
         memory: the engine's limit, e.g. "4GB".
         keep_private: what stays in private/: "all", "report" or "none".
+        into: also a table of a PostgreSQL database, recounted there and put in place in one transaction.
         metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
         on_event: called with every `Event` while the run goes on.
         cancelled: asked now and then; return True to stop.
@@ -65,6 +69,7 @@ def anonymize(
         seed=seed,
         memory=memory,
         keep_private=keep_private,
+        into=into,
         metrics=metrics_named(metrics),
     )
     return run(job, on_event, cancelled)

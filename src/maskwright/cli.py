@@ -91,7 +91,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_anonymize(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "source",
+        help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database (postgresql://user@host/name)",
+    )
+    _add_database(command)
+    command.add_argument(
+        "--into", metavar="TABLE", help="also write the release to this table of the database"
+    )
+    command.add_argument("--database", metavar="URL", help="of --into (default: the database of the source)")
     command.add_argument("-p", "--policy", required=True, type=Path, help="policy file")
     command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
@@ -145,8 +153,41 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_database(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--table", help="of a database: schema.name")
+    command.add_argument("--query", help="a SELECT in place of --table")
+
+
+def _source(options: argparse.Namespace) -> Any:
+    """What is to be read: a path, or a table or query of a database."""
+    if options.table is None and options.query is None:
+        return options.source
+    from maskwright.engines.postgres import Postgres
+
+    return Postgres(options.source, options.table, options.query)
+
+
+def _shown(options: argparse.Namespace) -> str:
+    """The source for people: an address may hold a password."""
+    if options.table is None and options.query is None:
+        return str(options.source)
+    return "postgresql://… " + (f"--table {options.table}" if options.table else "--query …")
+
+
+def _into(options: argparse.Namespace) -> Any:
+    if options.into is None:
+        return None
+    from maskwright.engines.postgres import SCHEMES, Postgres
+
+    url = options.database or (options.source if options.source.startswith(SCHEMES) else None)
+    if url is None:
+        raise UsageError("--into: name the database with --database postgresql://user@host/name")
+    return Postgres(url, options.into)
+
+
 def _add_init(command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", help="a file: CSV, Parquet, Excel, Stata, SPSS or SAS")
+    command.add_argument("source", help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database")
+    _add_database(command)
     command.add_argument(
         "-o", "--output", type=Path, default=Path("policy.yaml"), help="default: %(default)s"
     )
@@ -254,7 +295,7 @@ def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.publish import Job, metrics_named
 
     job = Job(
-        source=options.source, policy=Policy.load(options.policy), destination=options.output,
+        source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
         metrics=metrics_named(options.metric),
     )  # fmt: skip
@@ -324,7 +365,8 @@ def _init(options: argparse.Namespace) -> int:
         delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
         sheet=options.sheet, labels=options.labels,
     )  # fmt: skip
-    suggestion = suggest_policy(options.source, options.preset, reading)
+    source = _source(options)
+    suggestion = suggest_policy(source, options.preset, reading)
     try:
         options.output.write_text(suggestion.text, encoding="utf-8")
     except OSError as problem:
@@ -336,7 +378,7 @@ def _init(options: argparse.Namespace) -> int:
             )
         )
     else:
-        print("\n".join(suggestion_lines(suggestion, options.source, options.output)))
+        print("\n".join(suggestion_lines(suggestion, _shown(options), options.output)))
     return 0
 
 

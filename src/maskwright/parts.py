@@ -24,13 +24,14 @@ from maskwright.engines.base import Engine, Recount, Table
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.resolve import Resolved
 from maskwright.tables import (
-    Expected,
     Layout,
     check_members,
     class_names,
+    compare,
     labels_of,
     make_tables,
     plan_tables,
+    planned,
     recounted,
 )
 from maskwright.verify import classes_from, measure
@@ -74,7 +75,7 @@ class MadePart:
         """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
         policy, summary = self.resolved.policy, self.grouping.summary
         found = recounted(engine, tables, self.layouts)
-        Expected.of(self.grouping, self.plan, policy.recoding.name).compare(found)
+        compare(planned(self.grouping, self.plan, policy.recoding.name), found)
         check_members(engine, tables, self.layouts, self.plan)
         if policy.unit:
             found = self.people(engine)
@@ -102,9 +103,10 @@ class MadePart:
         if not unit and not ancestors and not self.needs & {"population", "originals"}:
             return None
         found = self.people(engine) if unit else recounted(engine, self.tables, self.layouts)
-        classes = self.furnish(Classes(np.array(found.people), np.array(found.rows)), found)
-        record: dict[str, Any] = {"labels": found.labels, "rows": found.rows, "people": found.people}
-        record["values"] = found.values if unit else {}
+        classes = self.furnish(Classes(found.people, found.rows), found)
+        record: dict[str, Any] = {"labels": found.labels}
+        record |= {"rows": found.rows.tolist(), "people": found.people.tolist()}
+        record["values"] = {name: found.entries(name) for name in found.values} if unit else {}
         if classes.population is not None:
             record["population"] = classes.population.tolist()
         if classes.originals is not None:
@@ -122,14 +124,14 @@ class MadePart:
             raise PolicyError("population tables and m-confidentiality need recoding: generalise")
         group = {labels_of(self.grouping, g): g for g in range(self.grouping.classes.n)}
         order = np.array([group[labels] for labels in found.labels])
-        planned, changes = self.classes, dict[str, Any]()
-        if planned.population is not None:
-            changes["population"] = planned.population[order]
-        if planned.originals is not None:
+        mine, changes = self.classes, dict[str, Any]()
+        if mine.population is not None:
+            changes["population"] = mine.population[order]
+        if mine.originals is not None:
             place = np.empty(len(order), dtype=np.int64)
             place[order] = np.arange(len(order))
-            class_of = np.repeat(place, np.diff(planned.originals.start))
-            changes["originals"] = Originals.of(class_of, planned.originals.sizes, len(order))
+            class_of = np.repeat(place, np.diff(mine.originals.start))
+            changes["originals"] = Originals.of(class_of, mine.originals.sizes, len(order))
         return replace(classes, **changes)
 
     def _with_ancestors(self, classes: Classes, found: Recount) -> Classes:

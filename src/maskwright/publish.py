@@ -37,6 +37,8 @@ from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
+from maskwright.engines.pg_release import Pending, check_target, staged
+from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
@@ -65,6 +67,7 @@ class Job:
     engine: str = "duckdb"
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
+    into: Postgres | None = None
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
 
@@ -76,6 +79,7 @@ def run(
 ) -> Release:
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
+    refuse_address(job.source)
     if job.destination is None:
         return Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
     for line in store.recover(job.destination):
@@ -148,6 +152,8 @@ class Run:
                 verdicts = self.recount(made, made.tables)
             tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
             release = self.finish(made, verdicts, tables)
+            with self.in_database(made) as put:
+                put()
         except BaseException:
             self.close()
             raise
@@ -160,11 +166,34 @@ class Run:
         """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
         made = self.make()
         release = self.write(stage, made, keep_private)
-        with self.step("putting it in place"):
+        with self.in_database(made) as put, self.step("putting it in place"):
             made.prepared.stamp.check()
             stage.commit()
+            put()
         self.progress.emit(Event("done", f"published to {stage.destination}"))
         return replace(release, path=stage.destination)
+
+    @contextmanager
+    def in_database(self, made: _Made) -> Iterator[Callable[[], None]]:
+        """The release in tables of a database too, recounted there; `put` makes them visible."""
+        if self.job.into is None:
+            yield lambda: None
+            return
+        with self.step("writing to the database"):
+            self.spill.mkdir(exist_ok=True)
+            with staged(self.engine, made.tables, self.job.into, self.job.overwrite, self.spill) as pending:
+                self.recount(made, pending.tables)
+                pending.swap()
+                yield lambda: self.commit(pending)
+        self.progress.note(f"written to {self.job.into}")
+
+    def commit(self, pending: Pending) -> None:
+        try:
+            pending.commit()
+        except DestinationError as problem:
+            folder = self.job.destination
+            there = f"; the folder {str(folder)!r} is the new release all the same" if folder else ""
+            raise DestinationError(f"{problem}; the database has what it had before{there}") from None
 
     def save(
         self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
@@ -181,6 +210,8 @@ class Run:
     def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
+        if job.into is not None:
+            check_target(job.into, job.overwrite, _tables_of(job.policy))
         with self.step("reading"):
             stamp = _Stamp.of(job.source)
             opened = engine.open(job.source, reading(job.policy))
@@ -468,7 +499,16 @@ def _seeded(seed: int) -> bytes:
     return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
 
 
+def _tables_of(policy: Policy) -> list[str]:
+    """The tables of a release, as far as they are known before it is made."""
+    if policy.method.name == "codip":
+        return []
+    return ["quasi-identifiers", "sensitive"] if policy.recoding.name == "bucketize" else ["data"]
+
+
 def _name(source: Any) -> str:
+    if isinstance(source, Postgres):
+        return str(source)
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
 
 

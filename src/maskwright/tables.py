@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.core.classes import ValueCounts
+from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Piece
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Recoding
-from maskwright.engines.base import Engine, Recount, Table
+from maskwright.engines.base import Engine, Found, Recount, Table, Texts, spelled
+from maskwright.engines.keys import Packing, number
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.recode import bucketize, generalise, permute
 from maskwright.recode.entries import group_column
@@ -106,39 +107,39 @@ def recounted(engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Lay
     return recount_tables(engine, [(there[x.name], x.classes_by, x.sensitive) for x in layouts])
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What must be found: rows per class, and (where rows are people) how often each value in each class."""
+def planned(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recount:
+    """What must be found: rows per class, and (where rows are people) how often each value in each class.
 
-    rows: Mapping[Labels, int]
-    values: Mapping[str, Counter[tuple[Labels, str | None]]]
+    Groups that share their labels are listed apart, but are one class.
+    """
+    if recoding != "generalise" and isinstance(plan, GroupPlan):
+        return _by_number(plan)
+    rows, values = grouping.classes.rows, {}
+    if grouping.summary.joint is not None:  # otherwise counts are of people, and the table shows rows
+        for name, vc in grouping.published_classes.sensitive.items():
+            values[name] = Found((None, *vc.values), vc.owner, vc.codes.astype(np.int64), vc.counts)
+    codes = np.stack([labels.of_group for labels in grouping.labels]) if grouping.labels else _none(len(rows))
+    return Recount(tuple(labels.texts for labels in grouping.labels), codes, rows, rows, values)
 
-    @staticmethod
-    def of(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Expected:
-        if recoding != "generalise" and isinstance(plan, GroupPlan):
-            return _by_number(plan)
-        names = [labels_of(grouping, g) for g in range(grouping.classes.n)]
-        rows: Counter[Labels] = Counter()
-        for labels, count in zip(names, grouping.classes.rows.tolist(), strict=True):
-            rows[labels] += count
-        values = {}
-        if grouping.summary.joint is not None:  # otherwise counts are of people, and the table shows rows
-            shown = grouping.published_classes.sensitive
-            values = {name: _counted(vc, names) for name, vc in shown.items()}
-        return Expected(rows, values)
 
-    def compare(self, found: Recount) -> None:
-        """The table must hold exactly the classes that were planned, row for row and value for value."""
-        written = dict(zip(found.labels, found.rows, strict=True))
-        if written != self.rows:
-            wrong = sum(self.rows.get(c) != written.get(c) for c in self.rows.keys() | written.keys())
-            raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
-        for name, expected in self.values.items():
-            there: Counter[tuple[Labels, str | None]] = Counter()
-            for c, value, count in found.values.get(name, []):
-                there[found.labels[c], value] += count
-            if there != expected:
-                raise NotVerified(f"the values of column {name!r} that were written differ from the plan")
+def compare(expected: Recount, found: Recount) -> None:
+    """The table must hold exactly the classes that were planned, row for row and value for value."""
+    classes, n = _classes(expected, found)
+    rows = [_total(c, x.rows, n) for c, x in zip(classes, (expected, found), strict=True)]
+    if wrong := int((rows[0] != rows[1]).sum()):
+        raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
+    for name, mine in expected.values.items():
+        theirs = found.values.get(name)
+        if theirs is None:
+            raise NotVerified(f"the values of column {name!r} were not written")
+        one, two, radix = _shared(mine.texts, theirs.texts)
+        keys = [
+            classes[0][mine.owner] * radix + one[mine.codes],
+            classes[1][theirs.owner] * radix + two[theirs.codes],
+        ]
+        entries, cells = _numbered([np.concatenate(keys)], len(keys[0]))
+        if (_total(entries[0], mine.counts, cells) != _total(entries[1], theirs.counts, cells)).any():
+            raise NotVerified(f"the values of column {name!r} that were written differ from the plan")
 
 
 def check_members(
@@ -150,14 +151,59 @@ def check_members(
     shown = [
         p for p in plan.published if p.name in layouts[0].columns and p.name not in layouts[-1].sensitive
     ]
-    texts = [p.texts if p.texts is not None else (None, *p.domain) for p in shown]
-    expected: Counter[Labels] = Counter()
-    for e in np.flatnonzero(plan.groups > 0).tolist():
-        labels = (t[int(p.index[e])] for t, p in zip(texts, shown, strict=True))
-        expected[(str(plan.groups[e]), *labels)] += int(plan.rows[e])
+    texts: list[Texts] = [p.texts if p.texts is not None else (None, *p.domain) for p in shown]
+    kept = np.flatnonzero(plan.groups > 0)
+    numbers, group = np.unique(plan.groups[kept], return_inverse=True)
+    codes = np.stack([group.astype(np.int32), *(p.index[kept] for p in shown)])
+    rows = plan.rows[kept]
     found = engine.recount(tables[layouts[0].name], (plan.group_column, *(p.name for p in shown)))
-    if Counter(dict(zip(found.labels, found.rows, strict=True))) != expected:
-        raise NotVerified("the quasi-identifiers that were written are not those planned for their groups")
+    try:
+        compare(Recount((numbers, *texts), codes, rows, rows), found)
+    except NotVerified:
+        raise NotVerified(
+            "the quasi-identifiers that were written are not those planned for their groups"
+        ) from None
+
+
+def _classes(one: Recount, two: Recount) -> tuple[tuple[Ints, Ints], int]:
+    """The same number for classes with the same labels in both, and how many numbers there are."""
+    n = len(one.rows)
+    digits = np.empty((len(one.texts), n + len(two.rows)), dtype=np.int64)
+    radices = []
+    for i, (mine, theirs) in enumerate(zip(one.texts, two.texts, strict=True)):
+        first, second, radix = _shared(mine, theirs)
+        digits[i, :n], digits[i, n:] = first[one.codes[i]], second[two.codes[i]]
+        radices.append(radix)
+    return _numbered(Packing.of(radices).pack(digits), n, digits.shape[1])
+
+
+def _numbered(keys: Sequence[Ints], first: int, length: int | None = None) -> tuple[tuple[Ints, Ints], int]:
+    """Numbers for keys, apart for the first of them and the others, and how many numbers there are."""
+    numbers = number(keys, len(keys[0]) if length is None else length)[1]
+    return (numbers[:first], numbers[first:]), int(numbers.max(initial=-1)) + 1
+
+
+def _shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
+    """For each text of either list a number that both share, and how many numbers there are."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        known, numbers = np.unique(np.concatenate([one, two]), return_inverse=True)
+        return numbers[: len(one)], numbers[len(one) :], len(known)
+    code: dict[str | None, int] = {}
+    lists = [
+        np.array([code.setdefault(t, len(code)) for t in spelled(x, np.arange(len(x)))], dtype=np.int64)
+        for x in (one, two)
+    ]
+    return lists[0], lists[1], max(len(code), 1)
+
+
+def _total(index: Ints, counts: Ints, n: int) -> Ints:
+    result = np.zeros(n, dtype=np.int64)
+    np.add.at(result, index, counts)
+    return result
+
+
+def _none(n: int) -> NDArray[np.int32]:
+    return np.empty((0, n), dtype=np.int32)
 
 
 def class_names(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> list[Labels]:
@@ -171,25 +217,15 @@ def labels_of(grouping: Grouping, group: int) -> Labels:
     return tuple(labels.texts[labels.of_group[group]] for labels in grouping.labels)
 
 
-def _counted(counts: ValueCounts, names: Sequence[Labels]) -> Counter[tuple[Labels, str | None]]:
-    result: Counter[tuple[Labels, str | None]] = Counter()
-    texts = (None, *counts.values)
-    for c, code, n in zip(counts.owner.tolist(), counts.codes.tolist(), counts.counts.tolist(), strict=True):
-        result[names[c], texts[code]] += n
-    return result
-
-
-def _by_number(plan: GroupPlan) -> Expected:
+def _by_number(plan: GroupPlan) -> Recount:
     """Classes by their published number."""
-    rows: dict[Labels, int] = {(str(g),): int(n) for g, n in enumerate(plan.sizes.tolist()) if g and n}
+    there = np.flatnonzero(plan.sizes[1:]) + 1
     values = {}
     for block in plan.blocks:
+        owner = np.searchsorted(there, block.groups)
         for i, name in enumerate(block.names):
-            counter: Counter[tuple[Labels, str | None]] = Counter()
-            texts = (None, *block.domains[i])
-            for g, code, n in zip(
-                block.groups.tolist(), block.codes[i].tolist(), block.rows.tolist(), strict=True
-            ):
-                counter[(str(g),), texts[code]] += n
-            values[name] = counter
-    return Expected(rows, values)
+            values[name] = Found(
+                (None, *block.domains[i]), owner, block.codes[i].astype(np.int64), block.rows
+            )
+    rows = plan.sizes[there]
+    return Recount((there,), np.arange(len(there), dtype=np.int32)[None, :], rows, rows, values)

@@ -25,7 +25,7 @@ from maskwright.core.projection import context_for
 from maskwright.core.settings import build
 from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
-from maskwright.engines.base import Engine, Reading, Recount, SensitiveSpec, Table
+from maskwright.engines.base import Engine, Found, Reading, Recount, SensitiveSpec, Table, Texts, spelled
 from maskwright.errors import InputError, NotVerified, PolicyError
 from maskwright.models import MODELS
 from maskwright.store import MANIFEST, PRIVATE, PUBLIC
@@ -40,22 +40,15 @@ def classes_from(recount: Recount, columns: Sequence[str], sensitive: Sequence[S
     parts = {}
     for spec in sensitive:
         code = {value: i + 1 for i, value in enumerate(spec.values)}
-        entries = recount.values[spec.name]
-        unknown = [value for _, value, _ in entries if value is not None and value not in code]
-        if unknown:
+        found = recount.values[spec.name]
+        texts = spelled(found.texts, np.arange(len(found.texts)))
+        if any(text is not None and text not in code for text in texts):
             raise NotVerified(f"column {spec.name!r} holds a value that the input did not have")
-        owner = np.array([c for c, _, _ in entries], dtype=np.int64)
-        codes = np.array([code[v] if v is not None else 0 for _, v, _ in entries], dtype=np.int64)
-        counts = np.array([k for _, _, k in entries], dtype=np.int64)
-        parts[spec.name] = ValueCounts.collect(spec.values, n, owner, codes, counts, spec.ordered)
-    label_codes = np.zeros((len(columns), n), dtype=np.int32)
-    for i in range(len(columns)):
-        texts: dict[str | None, int] = {}
-        label_codes[i] = [texts.setdefault(labels[i], len(texts)) for labels in recount.labels]
-    return Classes(
-        np.array(recount.people, dtype=np.int64), np.array(recount.rows, dtype=np.int64), parts,
-        codes=label_codes, attributes=tuple(columns),
-    )  # fmt: skip
+        known = np.array([code[text] if text is not None else 0 for text in texts], dtype=np.int64)
+        parts[spec.name] = ValueCounts.collect(
+            spec.values, n, found.owner, known[found.codes], found.counts, spec.ordered
+        )
+    return Classes(recount.people, recount.rows, parts, tuple(columns), recount.codes)
 
 
 def measure(classes: Classes, models: Sequence[Model], context: Context) -> tuple[Verdict, ...]:
@@ -154,13 +147,14 @@ def _verify_part(
         recount, recorded, more = _recorded(folder, unit, recount, notes)
         problems += more
     expected = {item.rows for item in listed}
-    if {sum(recount.rows)} != expected:
-        problems.append(f"the table has {sum(recount.rows)} rows, the manifest says {sorted(expected)}")
+    rows = int(recount.rows.sum())
+    if {rows} != expected:
+        problems.append(f"the table has {rows} rows, the manifest says {sorted(expected)}")
     sensitive = [name for item in listed for name in item.sensitive]
     specs, context = _reference(path, sensitive, recount, notes)
     classes = classes_from(recount, listed[0].classes_by, specs)
     verdicts = measure(replace(classes, **recorded), models, context)
-    return verdicts, sum(recount.rows), len(recount.rows)
+    return verdicts, rows, len(recount.rows)
 
 
 def recount_tables(engine: Engine, tables: Sequence[tuple[Table, Sequence[str], Sequence[str]]]) -> Recount:
@@ -169,14 +163,18 @@ def recount_tables(engine: Engine, tables: Sequence[tuple[Table, Sequence[str], 
     Refuses tables that do not have the same classes with the same numbers of rows.
     """
     found, *others = [engine.recount(table, by, sensitive) for table, by, sensitive in tables]
-    place = {labels: i for i, labels in enumerate(found.labels)}
-    rows = dict(zip(found.labels, found.rows, strict=True))
-    for other in others:
-        if dict(zip(other.labels, other.rows, strict=True)) != rows:
+    for other in others:  # classes are listed in the same order, so the same classes have the same numbers
+        same = all(map(_same, found.texts, other.texts))
+        if not (same and np.array_equal(found.codes, other.codes) and np.array_equal(found.rows, other.rows)):
             raise NotVerified("the tables of the release do not have the same groups")
-        for name, entries in other.values.items():
-            found.values[name] = [(place[other.labels[c]], value, n) for c, value, n in entries]
+        found.values.update(other.values)
     return found
+
+
+def _same(one: Texts, two: Texts) -> bool:
+    if isinstance(one, tuple) or isinstance(two, tuple):
+        return isinstance(one, tuple) and one == two
+    return np.array_equal(one, two)
 
 
 @dataclass(frozen=True)
@@ -270,18 +268,16 @@ def _recorded(
         place = {tuple(labels): i for i, labels in enumerate(stored["labels"])}
         order = [place.get(labels, -1) for labels in recount.labels]
         same = len(place) == len(order) and all(
-            i >= 0 and stored["rows"][i] == rows for i, rows in zip(order, recount.rows, strict=True)
+            i >= 0 and stored["rows"][i] == rows for i, rows in zip(order, recount.rows.tolist(), strict=True)
         )
         if not same:
             return recount, {}, [f"the classes of the table are not those of private/{CLASSES}"]
         notes.append(f"what the public table does not show is taken from private/{CLASSES}")
         new = {old: i for i, old in enumerate(order)}
         if unit:
-            values = {
-                name: [(new[c], value, count) for c, value, count in entries]
-                for name, entries in stored["values"].items()
-            }
-            recount = Recount(recount.labels, recount.rows, [stored["people"][i] for i in order], values)
+            people = np.array([stored["people"][i] for i in order], dtype=np.int64)
+            values = {name: _found(entries, new) for name, entries in stored["values"].items()}
+            recount = replace(recount, people=people, values=values)
         extra: dict[str, Any] = {}
         if "population" in stored:
             extra["population"] = np.array([stored["population"][i] for i in order], dtype=np.int64)
@@ -295,6 +291,16 @@ def _recorded(
     except (KeyError, TypeError, ValueError, IndexError):
         raise InputError(f"private/{CLASSES} is not what was written") from None
     return recount, extra, []
+
+
+def _found(entries: Sequence[tuple[int, str | None, int]], number: Mapping[int, int]) -> Found:
+    """Recorded entries with the classes as they are numbered now."""
+    texts: dict[str | None, int] = {}
+    codes = [texts.setdefault(value, len(texts)) for _, value, _ in entries]
+    owner = [number[c] for c, _, _ in entries]
+    counts = [n for _, _, n in entries]
+    arrays = (np.array(x, dtype=np.int64) for x in (owner, codes, counts))
+    return Found(tuple(texts), *arrays)
 
 
 def _reference(
@@ -312,7 +318,7 @@ def _reference(
     for name in sensitive:
         totals: dict[str, int] = {}
         missing = 0
-        for _, value, count in recount.values[name]:
+        for _, value, count in recount.entries(name):
             if value is None:
                 missing += count
             else:
@@ -322,7 +328,7 @@ def _reference(
         reference[name] = np.array([missing, *(totals[v] for v in values)], dtype=np.int64)
     return specs, Context(
         reference=reference,
-        n_people=sum(recount.people),
+        n_people=int(recount.people.sum()),
         published=True,
         domains={s.name: s.values for s in specs},
     )

@@ -207,7 +207,7 @@ def test_hostile_column_names(engine: Engine, tmp_path: Path, kind: str) -> None
     assert sorted(r["r"] or "" for r in engine.sample(back, 9)) == ["v0", "v1", "v2", "v3"]
     assert {r["a;b"] for r in engine.sample(back, 9)} == {"*"}
     found = engine.recount(back, HOSTILE[:2], [HOSTILE[3]])
-    assert found.rows == [1, 1, 1, 1]
+    assert found.rows.tolist() == [1, 1, 1, 1]
 
 
 # --- parquet ------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import yaml
 
 import maskwright as mw
 from maskwright.core.mapping import AppliedMapping
+from maskwright.errors import UsageError
 from maskwright.verify import verify
 from patients import HEADER, POLICY, patients
 
@@ -82,8 +83,8 @@ def test_public_only_when_every_value_is_published(table: Path, tmp_path: Path) 
     release = mw.anonymize(table, policy(method="mondrian", recoding=exact, require=models), tmp_path / "r")
     assert not release.mapping.reveals
     lines = (tmp_path / "r/public/mapping.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "column,value,label"
-    assert "age,34,34" in lines
+    assert lines[0] == "table,column,value,label"
+    assert "data,age,34,34" in lines
     coarse = mw.anonymize(table, policy(), tmp_path / "s")
     assert coarse.mapping.reveals
     assert not (tmp_path / "s/public/mapping.csv").exists()
@@ -103,3 +104,23 @@ def test_an_unknown_column(table: Path) -> None:
     with pytest.raises(KeyError):
         mapping["disease"]
     assert len(mapping) == len(list(mapping))
+
+
+def test_a_release_of_several_parts(table: Path, tmp_path: Path) -> None:
+    """Every part groups the same people anew: each is listed under its table, and new rows fit into none of them."""
+    columns = yaml.safe_load(POLICY)["columns"] | {"ward": "sensitive"}
+    codip = {"name": "codip", "base": {"name": "mondrian"}, "plan": [["disease"], ["ward"]]}
+    models = [{"model": "k-anonymity", "k": 4}, {"model": "distinct-l-diversity", "l": 2}]
+    release = mw.anonymize(
+        table, policy(columns=columns, method=codip, require=models), tmp_path / "r", seed=1
+    )
+    tables = {entry.table for entry in release.mapping}
+    assert len(tables) == 2
+    for name in tables:
+        with (tmp_path / f"r/public/{name}.csv").open(newline="", encoding="utf-8") as file:
+            published = list(csv.DictReader(file))
+        part = AppliedMapping(tuple(e for e in release.mapping if e.table == name), False)
+        assert totals(part, "age") == Counter(row[1] for row in patients())
+        assert shown(part, "age") == Counter(row["age"] for row in published)
+    with pytest.raises(UsageError, match="full-domain"):
+        mw.Recoder.from_release(release)

@@ -169,6 +169,8 @@ def test_exact_labels_keep_the_type(engine: Engine) -> None:
     assert Counter(r["a"] for r in fetch(engine, published)) == {"1": 2, None: 1}
 
 
-def test_full_domain_groupings_stay_maps(engine: Engine) -> None:
+def test_full_domain_groupings_stay_maps_where_rows_are_read(engine: Engine) -> None:
     made = example(engine, [("1", "b0", "flu", "10")], [0], whole=True)
-    assert isinstance(generalise.plan(replace(made.grouping, levels=(0, 0)), ("a", "s"), (), KEY), Plan)
+    whole = replace(made.grouping, levels=(0, 0))
+    assert isinstance(generalise.plan(whole, ("a", "s", "p"), (), KEY), Plan)
+    assert isinstance(generalise.plan(whole, ("a", "s"), (), KEY), GroupPlan)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 
 from maskwright.engines.base import ColumnInfo, Domain, Kind, Recount
@@ -49,7 +50,10 @@ class FakeEngine:
     ) -> Recount:
         self.calls.append(("recount", tuple(columns)))
         found = Counter(zip(*(table.data[c] for c in columns), strict=True))
-        return Recount(list(found), list(found.values()), list(found.values()))
+        texts = tuple(tuple(dict.fromkeys(column)) for column in zip(*found, strict=True))
+        codes = [[t.index(label[i]) for label in found] for i, t in enumerate(texts)]
+        rows = np.array(list(found.values()), dtype=np.int64)
+        return Recount(texts, np.array(codes, dtype=np.int32), rows, rows)
 
 
 def fake_table(data: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind] | None = None) -> FakeTable:

@@ -170,7 +170,7 @@ def _groupings(
     classes = as_published(engine.summarise(values, SummarySpec(groups, specs, unit)))
     if values is not table:
         mine, theirs = (
-            dict(zip(found.labels, found.rows, strict=True))
+            dict(zip(found.labels, found.rows.tolist(), strict=True))
             for found in (engine.recount(table, [question.group]), engine.recount(values, [question.group]))
         )
         if mine != theirs:

@@ -63,6 +63,8 @@ class ValueCounts:
             dense = _bincount(key, counts, n_classes * radix)
             unique = np.flatnonzero(dense)
             total = dense[unique]
+        elif (key[1:] > key[:-1]).all():
+            unique, total = key, counts.astype(np.int64)
         else:
             unique, inverse = np.unique(key, return_inverse=True)
             total = _bincount(inverse, counts, len(unique))

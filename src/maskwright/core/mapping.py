@@ -7,7 +7,7 @@ local recoding …) a value may have several: each is listed with its rows.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,11 +22,12 @@ Fate = Literal["published", "starred", "dropped"]
 
 @dataclass(frozen=True)
 class Mapped:
-    """`rows` rows of the input have `value` in `column`, and show `label` there (None: missing).
+    """`rows` rows of the input have `value` in `column`, and show `label` there in `table` (None: missing).
 
     Of rows that were dropped nothing is shown.
     """
 
+    table: str
     column: str
     value: str | None
     label: str | None
@@ -39,7 +40,7 @@ class AppliedMapping:
     """All quasi-identifiers of a release.
 
     Attributes:
-        entries: by column, then in the order of the hierarchy (missing first).
+        entries: by table and column, then in the order of the hierarchy (missing first).
         full_domain: every published value has one label.
     """
 
@@ -47,7 +48,7 @@ class AppliedMapping:
     full_domain: bool
 
     def __getitem__(self, column: str) -> dict[str | None, tuple[str | None, ...]]:
-        """The labels of each published value of a column."""
+        """The labels of each published value of a column, in all tables."""
         found: dict[str | None, tuple[str | None, ...]] = {}
         known = False
         for entry in self.entries:
@@ -73,19 +74,24 @@ class AppliedMapping:
         """As CSV; missing is an empty field. `rows`: also how many rows of the input that are."""
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["column", "value", "label", *(["rows", "fate"] if rows else [])])
+            writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
             for e in self.entries:
-                writer.writerow([e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+                writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
 
 
-def applied_mapping(grouping: Grouping, exact: bool = False) -> AppliedMapping:
-    """What became of every value that occurs. `exact`: the quasi-identifiers were published as they are."""
-    shown = exact_view(grouping) if exact else grouping
-    entries = [entry for a in range(len(shown.labels)) for entry in _column(shown, a)]
-    return AppliedMapping(tuple(entries), shown.levels is not None)
+def applied_mapping(groupings: Mapping[str, Grouping], exact: bool = False) -> AppliedMapping:
+    """What became of every value that occurs, by table.
+
+    Args:
+        groupings: of the tables that show quasi-identifiers (several only where a release has several parts).
+        exact: the quasi-identifiers were published as they are.
+    """
+    shown = {table: exact_view(g) if exact else g for table, g in groupings.items()}
+    entries = [e for table, g in shown.items() for a in range(len(g.labels)) for e in _column(table, g, a)]
+    return AppliedMapping(tuple(entries), all(g.levels is not None for g in shown.values()))
 
 
-def _column(grouping: Grouping, a: int) -> list[Mapped]:
+def _column(table: str, grouping: Grouping, a: int) -> list[Mapped]:
     """The distinct (value, label) of one attribute, with their rows."""
     hierarchy, labels, allocation = grouping.summary.attributes[a], grouping.labels[a], grouping.allocation
     radix = len(labels.texts) + 1
@@ -99,7 +105,7 @@ def _column(grouping: Grouping, a: int) -> list[Mapped]:
         rest, label = divmod(key, radix)
         fate: Fate = "dropped" if label == 0 else "starred" if rest % 2 else "published"
         text = labels.texts[label - 1] if label else None
-        result.append(Mapped(hierarchy.attribute, values[rest // 2], text, n, fate))
+        result.append(Mapped(table, hierarchy.attribute, values[rest // 2], text, n, fate))
     return result
 
 

@@ -69,7 +69,11 @@ class Release:
     @property
     def mapping(self) -> AppliedMapping:
         """As what every value of the quasi-identifiers was published. As sensitive as the input (see `reveals`)."""
-        return applied_mapping(self.grouping, self.policy.recoding.exact)
+        groupings: dict[str, Grouping] = {}
+        for part in self.parts:  # the first table of each grouping shows the quasi-identifiers
+            if not any(part.grouping is known for known in groupings.values()):
+                groupings[part.name] = part.grouping
+        return applied_mapping(groupings, self.policy.recoding.exact)
 
     @property
     def ok(self) -> bool:

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.hierarchy import Hierarchy
@@ -76,18 +80,57 @@ class SummarySpec:
     drop_missing: bool = False
 
 
-@dataclass(frozen=True)
-class Recount:
-    """Classes found in a published table: for each, its labels in column order, its rows, and its people.
+Texts = tuple[str | None, ...] | Ints  # an array: the canonical texts of whole numbers, as numbers
 
-    `people` equals `rows` unless a unit column was counted.
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Values of a sensitive column: `counts[i]` people of class `owner[i]` have the value `texts[codes[i]]`."""
+
+    texts: Texts
+    owner: Ints
+    codes: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Recount:
+    """Classes found in a published table, in ascending order of their labels; nothing else about it matters here.
+
+    There may be as many classes as a fraction of the rows, so they are arrays: no object is made for each.
+
+    Attributes:
+        texts: per column its labels, each once and ascending, missing (None) last.
+        codes: one row per column, one column per class: class c is labelled `texts[i][codes[i, c]]`.
+        rows: how many rows each class has.
+        people: the same, unless a unit column was counted.
+        values: per sensitive column what was found in the classes, by class.
     """
 
-    labels: list[tuple[str | None, ...]]
-    rows: list[int]
-    people: list[int]
-    # per sensitive column: (class number, value or None, people)
-    values: dict[str, list[tuple[int, str | None, int]]] = field(default_factory=dict)
+    texts: tuple[Texts, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    people: Ints
+    values: dict[str, Found] = field(default_factory=dict)
+
+    @cached_property
+    def labels(self) -> list[tuple[str | None, ...]]:
+        """The labels of each class, spelled out."""
+        columns = [spelled(t, c) for t, c in zip(self.texts, self.codes, strict=True)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(self.rows)
+
+    def entries(self, name: str) -> list[tuple[int, str | None, int]]:
+        """(class number, value or None, people) of a sensitive column, spelled out."""
+        found = self.values[name]
+        values = spelled(found.texts, found.codes)
+        return list(zip(found.owner.tolist(), values, found.counts.tolist(), strict=True))
+
+
+def spelled(texts: Texts, codes: NDArray[np.integer]) -> list[str | None]:
+    """The texts that codes stand for."""
+    if isinstance(texts, np.ndarray):
+        return [str(number) for number in texts[codes].tolist()]
+    return [texts[code] for code in codes.tolist()]
 
 
 class Table(Protocol):
@@ -116,7 +159,11 @@ class Engine(Protocol):
         """Rows."""
 
     def fingerprint(self, table: Table) -> str:
-        """A hash of the content that does not depend on row order."""
+        """What tells inputs apart: the sum of a hash of each row, with their number and the names of the columns.
+
+        It does not depend on the order of the rows. The hash is the engine's own, quick and not cryptographic: it tells
+        whether this input was seen before, and protects nothing.
+        """
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
         """Distinct canonical values. With `limit`, at most that many values (the commonest)."""

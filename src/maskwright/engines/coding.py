@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -38,6 +38,9 @@ class Source(Protocol):
     def text(self, name: str) -> exp.Expression:
         """A column as canonical text."""
 
+    def canonical(self, name: str, value: exp.Expression) -> exp.Expression:
+        """The canonical text of a value of that column."""
+
 
 class Runner(Protocol):
     """What an engine that speaks SQL offers to the modules that build queries."""
@@ -50,6 +53,12 @@ class Runner(Protocol):
 
     def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]:
         """Small tables of values, there as long as the context."""
+
+    def fill(self, name: str, chunks: Iterator[Arrays]) -> None:
+        """Make a table of integers from chunks with the same columns, its rows in their order."""
+
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order."""
 
     def stored(
         self, name: str, query: exp.Expression, parameters: Mapping[str, Any]

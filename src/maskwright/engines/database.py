@@ -73,6 +73,33 @@ class Database:
             for name in content:
                 self.con.unregister(name)
 
+    def fill(self, name: str, chunks: Iterator[Mapping[str, np.ndarray[Any, Any]]]) -> None:
+        """Make a table of integers from chunks with the same columns, its rows in their order."""
+        there = False
+        for chunk in chunks:
+            query = sql.select([exp.Star()], sql.relation("chunk"))
+            with self.tables({"chunk": chunk}):
+                if there:
+                    self.run(exp.Insert(this=sql.relation(name), expression=query), {})
+                else:
+                    self.run(sql.create_table(name, query), {})
+            there = True
+
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order.
+
+        Codes are consecutive. The values become a variable of the connection, a list in the order of the codes.
+        """
+        ordered = exp.Order(this=sql.column("t"), expressions=[sql.column("k")])
+        values = exp.Anonymous(this="list", expressions=[ordered])
+        [(first,)] = self.rows(sql.select([exp.Min(this=sql.column("k"))], sql.relation(name)), {})
+        query = sql.select([values], sql.relation(name))
+        with told():
+            self.con.execute(f"SET VARIABLE {name} = ({query.sql('duckdb')})")
+        found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(name)])
+        place = exp.Add(this=exp.Paren(this=code), expression=sql.integer(1 - (first or 0)))
+        return exp.Anonymous(this="list_extract", expressions=[found, place])
+
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
         """The result of a query as a table, there as long as the context."""

@@ -15,10 +15,10 @@ from maskwright.core.classes import Ints
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, recoding, sets, sql
+from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, recounting, sets, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
-from maskwright.engines.opening import DuckTable, open_frame, open_path
+from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -33,7 +33,10 @@ class DuckDBEngine:
         self._db = Database(memory, temp, threads)
 
     def open(self, source: Any, reading: Reading) -> DuckTable:
-        if isinstance(source, (str, Path)):
+        postgres.refuse_address(source)
+        if isinstance(source, (postgres.Postgres, postgres.Snapshot)):
+            table = open_postgres(self._db, source, reading)
+        elif isinstance(source, (str, Path)):
             table = open_path(self._db, Path(source), reading)
         else:
             frame = frames.recognise(source, reading.lists)
@@ -53,16 +56,10 @@ class DuckDBEngine:
         return int(self._db.rows(sql.select([sql.count()], _duck(table).source()), {})[0][0])
 
     def fingerprint(self, table: Table) -> str:
-        """The sum of a hash of each row, with the number of rows and the names of the columns."""
         t = _duck(table)
-        cells: list[exp.Expression] = [sql.parameter("between")]
-        for name in t.names:
-            text = sql.cast(t.raw(name), "TEXT")
-            cells.append(exp.Coalesce(this=text, expressions=[sql.parameter("null")]))
-        row = exp.Anonymous(this="concat_ws", expressions=cells)
-        total = exp.Sum(this=exp.Anonymous(this="md5_number_lower", expressions=[row]))
-        query = sql.select([sql.count(), total], t.source())
-        [result] = self._db.rows(query, {"null": "\x1e", "between": "\x1f"})
+        row = exp.Anonymous(this="hash", expressions=[t.raw(name) for name in t.names])
+        total = exp.Sum(this=sql.cast(row, "HUGEINT"))  # of 64-bit numbers: it cannot overflow
+        [result] = self._db.rows(sql.select([sql.count(), total], t.source()), {})
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
@@ -111,21 +108,18 @@ class DuckDBEngine:
     ) -> list[Ints]:
         return ordered.in_order(self._db, _duck(table), columns, domains, limit)
 
-    def _canonical_groups(self, t: DuckTable, columns: Sequence[str], unit: str | None = None) -> exp.Select:
-        """Rows `n` (and with a unit people `p`) per combination of canonical values g0, g1 …
+    def _canonical_groups(self, t: DuckTable, columns: Sequence[str]) -> exp.Select:
+        """Rows `n` per combination of canonical values g0, g1 …
 
         The source is grouped as it is first, so that values are made canonical once per group, not per row.
         """
         names = [f"g{i}" for i in range(len(columns))]
-        within = [*zip(names, columns, strict=True), *([("u", unit)] if unit else [])]
+        within = list(zip(names, columns, strict=True))
         raw = sql.select([sql.alias(t.raw(c), n) for n, c in within] or [sql.integer(1)], t.source())
-        inner = sql.count_by(raw, [n for n, _ in within]).subquery("i", copy=False)
+        inner = sql.count_by(raw, names).subquery("i", copy=False)
         texts = [sql.alias(t.canonical(c, sql.column(n, "i")), n) for n, c in within]
         canonical = sql.select([*texts, sql.column("n", "i")], inner)
-        counts = [sql.alias(exp.Sum(this=sql.column("n")), "n")]
-        if unit:
-            counts.append(sql.alias(sql.count_distinct("u"), "p"))
-        return sql.count_by(canonical, names, *counts)
+        return sql.count_by(canonical, names, sql.alias(exp.Sum(this=sql.column("n")), "n"))
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -176,24 +170,7 @@ class DuckDBEngine:
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
-        t = _duck(table)
-        width = len(columns)
-
-        def groups(*more: str) -> list[tuple[Any, ...]]:
-            """Labels, further values, rows, people."""
-            query = self._canonical_groups(t, [*columns, *more], unit)
-            if order := sql.columns(f"g{i}" for i in range(width + len(more))):
-                query.order_by(*order, copy=False)
-            found = self._db.rows(query, t.parameters)
-            return found if unit else [(*row, row[-1]) for row in found]
-
-        rows = groups()
-        number = {row[:width]: i for i, row in enumerate(rows)}
-        values = {
-            name: [(number[row[:width]], row[width], int(row[-1])) for row in groups(name)]
-            for name in sensitive
-        }
-        return Recount(list(number), [int(row[-2]) for row in rows], [int(row[-1]) for row in rows], values)
+        return recounting.recount(self._db, _duck(table), columns, sensitive, unit)
 
     def hand_over(self, table: Table) -> Any:
         t = _duck(table)
@@ -233,6 +210,7 @@ def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
         "rowid",
         t.frame,
         recoded.typed,
+        origin=t.origin,
         sets=t.sets,
     )
 

@@ -11,7 +11,7 @@ from maskwright.core.summary import Joint, Shared, Summary
 from maskwright.engines import sql
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.coding import Coded, Runner, Source, check_known
-from maskwright.engines.keys import Packing, number
+from maskwright.engines.keys import Packing, ascending, number, numbered
 from maskwright.errors import InputError
 
 
@@ -38,8 +38,8 @@ def _of_rows(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -> 
             keep &= packing.unpack(keys, i) > 0
     dropped = int(counts[~keep].sum())
     keys, counts = [k[keep] for k in keys], counts[keep]
-    tuples, owner = number(packing.head(keys, width), len(counts))
-    n = int(owner.max()) + 1 if len(owner) else 0
+    tuples, owner = numbered(packing.head(keys, width), len(counts))
+    n = int(owner[-1]) + 1 if len(owner) else 0
     rows = _total(owner, counts, n)
     values = np.empty((len(spec.sensitive), len(counts)), dtype=np.int32)
     for j in range(len(spec.sensitive)):
@@ -61,7 +61,7 @@ def _cells(runner: Runner, table: Source, coded: Coded, packing: Packing) -> tup
     query = sql.select(items or [sql.integer(1)], table.source(), joins=coded.joins(), tables=coded.tables())
     found = runner.arrays(sql.count_by(query, words), table.parameters)
     keys, counts = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
-    order = np.lexsort(tuple(reversed(keys))) if keys else np.arange(len(counts))
+    order = ascending(keys, len(counts))
     return [k[order] for k in keys], counts[order]
 
 

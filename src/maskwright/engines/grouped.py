@@ -1,8 +1,8 @@
 """Recoding by groups: a row shows what is known of its entry in the plan, and what passes through.
 
-Rows of a unit are interchangeable but for the columns that pass through. Without such columns the release is
-*expanded* from the plan and no row is read again; with them, each row of a unit is given a number in it by a
-keyed hash, and so an entry, a group, and a place in the group.
+Rows of a unit are interchangeable but for the columns that pass through. Without such columns no row is read again
+(see expansion.py); with them, each row of a unit is given a number in it by a keyed hash, and so an entry, a group,
+and a place in the group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from maskwright.core.classes import Ints
 from maskwright.core.plan import Block, GroupPlan
-from maskwright.engines import sql
+from maskwright.engines import expansion, sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, Coded, Runner, Source, texts_of
 from maskwright.engines.keys import Packing
@@ -29,6 +29,9 @@ ROWS = "x"  # the rows to publish: their number `id`, group `g`, `place`, packed
 
 def recode(runner: Runner, table: Source, plan: GroupPlan, target: str) -> Recoded:
     """Create one table. Shuffled values find their rows by the place in the group."""
+    if not plan.passed:
+        parts = [expansion.of_rows(plan), *(expansion.of_block(plan, b) for b in range(len(plan.blocks)))]
+        return expansion.create(runner, table, plan, target, plan.columns, parts, "order of rows")
     draft = _Draft(table, plan)
     draft.rows = _rows(draft, places=bool(plan.blocks))
     for b in range(len(plan.blocks)):
@@ -41,16 +44,18 @@ def bucketize(runner: Runner, table: Source, plan: GroupPlan, targets: tuple[str
     if not plan.blocks:
         raise ValueError("there is nothing to put into the table of sensitive values")
     apart = {name for block in plan.blocks for name in block.names}
-    first, second = _Draft(table, plan), _Draft(table, plan)
-    first.rows = _rows(first, places=False)
-    second.rows = _in_order(second, 0)
-    for b in range(1, len(plan.blocks)):
-        second.join_block(b)
-    columns = [name for name in plan.columns if name not in apart], [n for n in plan.columns if n in apart]
-    return [
-        first.create(runner, targets[0], columns[0], "order of quasi-identifiers"),
-        second.create(runner, targets[1], columns[1], "order of sensitive values"),
-    ]
+    others, inside = ([n for n in plan.columns if (n in apart) is here] for here in (False, True))
+    purpose = "order of quasi-identifiers"
+    if plan.passed:
+        draft = _Draft(table, plan)
+        draft.rows = _rows(draft, places=False)
+        first = draft.create(runner, targets[0], others, purpose)
+    else:
+        entries = [expansion.of_rows(plan)]
+        first = expansion.create(runner, table, plan, targets[0], others, entries, purpose)
+    values = [expansion.of_block(plan, b) for b in range(len(plan.blocks))]
+    purpose = "order of sensitive values"
+    return [first, expansion.create(runner, table, plan, targets[1], inside, values, purpose)]
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     known |= {f"w{w}": word for w, word in enumerate(packing.pack(index[:, kept]))}
     rows, lo = plan.rows[kept], _before(plan.rows)
     names = list(known)
-    if plan.passed and not places and (np.diff(plan.unit) > 0).all():
+    if not places and (np.diff(plan.unit) > 0).all():
         return _whole_units(draft, plan.unit[kept], known)
     first = {"first": _places(plan.groups[kept], rows)} if places else {}
     draft.content["runs"] = {"lo": lo[kept], "n": rows, **known, **first}
@@ -166,11 +171,7 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     if places:
         items.append(sql.alias(_plus("first", "i", "r"), "place"))
     expanded = sql.select(items, copies)
-    return (
-        _split_units(draft, expanded, [*names, *(["place"] if places else [])], lo)
-        if plan.passed
-        else expanded
-    )
+    return _split_units(draft, expanded, [*names, *(["place"] if places else [])], lo)
 
 
 def _whole_units(draft: _Draft, units: Ints, known: Mapping[str, NDArray[Any]]) -> exp.Select:
@@ -213,15 +214,6 @@ def _source(
 
 
 # --- shuffled values ----------------------------------------------------------------------------------
-
-
-def _in_order(draft: _Draft, b: int) -> exp.Select:
-    """The values of a block, group by group: rows of a table of their own."""
-    names = _block(draft, b, ROWS)
-    copies = sql.repeated(f"block{b}", "n").subquery("r", copy=False)
-    place = _plus("lo", "i", "r")
-    items = [sql.alias(place, "id"), sql.alias(place.copy(), "place"), *(sql.column(n, "r") for n in names)]
-    return sql.select(items, copies)
 
 
 def _drawn(draft: _Draft, b: int) -> exp.Select:

@@ -32,13 +32,14 @@ class Packing:
                 words.append([i])
         return Packing(tuple(radices), tuple(map(tuple, words)))
 
-    def pack(self, digits: NDArray[np.integer]) -> list[Ints]:
+    def pack(self, digits: Sequence[NDArray[np.integer]] | NDArray[np.integer]) -> list[Ints]:
         """One array per word, from one row of digits per attribute."""
         packed = []
         for word in self.words:
-            key = np.zeros(digits.shape[1], dtype=np.int64)
-            for i in word:
-                key = key * self.radices[i] + digits[i]
+            key = digits[word[0]].astype(np.int64)
+            for i in word[1:]:
+                key *= self.radices[i]
+                key += digits[i]
             packed.append(key)
         return packed
 
@@ -66,6 +67,13 @@ class Packing:
         return prod(self.radices[j] for j in digits[digits.index(i) + 1 :])
 
 
+def ascending(keys: Sequence[Ints], length: int) -> Ints:
+    """The order that sorts keys; equal keys in any order. Without keys the order there is."""
+    if len(keys) == 1:
+        return np.argsort(keys[0])
+    return np.lexsort(tuple(reversed(keys))) if keys else np.arange(length)
+
+
 def number(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
     """The distinct keys in ascending order, and for each entry the number of its key.
 
@@ -73,14 +81,19 @@ def number(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
         keys: the words of every entry; none at all means that all entries share the empty key.
         length: how many entries there are.
     """
+    order = ascending(keys, length)
+    distinct, among = numbered([k[order] for k in keys], length)
+    numbers = np.empty(length, dtype=np.int64)
+    numbers[order] = among
+    return distinct, numbers
+
+
+def numbered(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
+    """The same for keys that are in ascending order."""
     if not keys or not length:
         return [k[:0] for k in keys], np.zeros(length, dtype=np.int64)
-    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
-    ordered = [k[order] for k in keys]
     new = np.zeros(length, dtype=bool)
     new[0] = True
-    for k in ordered:
+    for k in keys:
         new[1:] |= k[1:] != k[:-1]
-    numbers = np.empty(length, dtype=np.int64)
-    numbers[order] = np.cumsum(new) - 1
-    return [k[new] for k in ordered], numbers
+    return [k[new] for k in keys], np.cumsum(new) - 1

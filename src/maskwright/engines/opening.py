@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.engines import frames, sql, statfiles
+from maskwright.engines import frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.database import Database, told
@@ -32,6 +32,7 @@ class DuckTable:
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
+        origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
     """
 
@@ -46,6 +47,7 @@ class DuckTable:
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
+    origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
 
     def source(self) -> exp.Expression:
@@ -193,6 +195,36 @@ def open_frame(db: Database, frame: frames.Frame, reading: Reading) -> DuckTable
         raise InputError(f"{label}: there are column names but no rows")
     parameters = sql.token_parameters(reading.missing)
     return DuckTable(columns, frame.caller, "parquet", label, name, parameters, frame=frame)
+
+
+def open_postgres(db: Database, source: postgres.Postgres | postgres.Snapshot, reading: Reading) -> DuckTable:
+    name = db.new_name("source")
+
+    def load(path: Path, columns: list[postgres.Column]) -> None:
+        types = {f"c{i}": c.type for i, c in enumerate(columns)} | {"end": "INTEGER"}
+        try:
+            rows = db.con.read_csv(
+                glob.escape(str(path)), header=False, columns=types, sep=",", quotechar='"', escapechar='"',
+                na_values="", allow_quoted_nulls=False, auto_detect=False, strict_mode=True, null_padding=False,
+                ignore_errors=False, compression="none", max_line_size=1 << 28,
+            )  # fmt: skip
+            rows.project(", ".join(f"c{i}" for i in range(len(columns)))).create(name)
+        except duckdb.OutOfMemoryException:
+            with told():
+                raise
+        except duckdb.Error as problem:
+            bad = re.search(r'converting column "c(\d+)"', str(problem))
+            which = f"column {columns[int(bad[1])].name!r} holds" if bad else "there is"
+            raise InputError(
+                f"{source}: {which} a value that the engine cannot hold (a date before Christ?); use a query "
+                "that casts it to text"
+            ) from None
+
+    found = postgres.fetch(source, db.temp, load)
+    infos = _infos([c.name for c in found], [c.type for c in found])
+    parameters = sql.token_parameters(reading.missing)
+    origin = {c.name: c.stored for c in found}
+    return DuckTable(infos, "postgres", "parquet", str(source), name, parameters, origin=origin)
 
 
 def _open_typed(db: Database, file: statfiles.TypedFile, parameters: Mapping[str, Any]) -> DuckTable:

@@ -285,10 +285,10 @@ def packed(codes: Sequence[exp.Expression], packing: Packing) -> list[exp.Expres
     return words
 
 
-def digit(packing: Packing, i: int, table: str) -> exp.Expression:
+def digit(packing: Packing, i: int, table: str, words: str = "w") -> exp.Expression:
     """Digit i of a packed key whose words are the columns w0, w1 … of a table."""
     at, after = packing.place(i)
-    word = column(f"w{at}", table)
+    word = column(f"{words}{at}", table)
     return exp.Mod(
         this=exp.Paren(this=exp.IntDiv(this=word, expression=integer(after))),
         expression=integer(packing.radices[i]),

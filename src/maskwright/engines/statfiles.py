@@ -176,7 +176,8 @@ def _sheet(path: Path, names: Sequence[str], wanted: str | None) -> str:
         raise InputError(f"{path}: there is no sheet {wanted!r}; there are {', '.join(map(repr, names))}")
     if wanted is None and len(names) > 1:
         raise InputError(
-            f"{path}: there are several sheets ({', '.join(map(repr, names))}); say which: input: {{sheet: …}}"
+            f"{path}: there are several sheets ({', '.join(map(repr, names))}); "
+            "say which: input: {sheet: …}, or --sheet"
         )
     return wanted if wanted is not None else names[0]
 

@@ -146,6 +146,11 @@ class Recoder:
                 "this release is not a full-domain recoding: its groups have labels of their own, which new rows do "
                 "not fit into; only generalised releases of lattice methods can be applied to new rows"
             )
+        if target.beside or any(column.multivalued for column in policy.columns.values()):
+            raise UsageError(
+                "this release has several tables, or columns of sets: new rows cannot be checked against those; make a "
+                "new release of all rows"
+            )
         if policy.unit:
             raise UsageError(
                 "this release counts people by a unit: whether a new row belongs to somebody who is in it already "
@@ -255,5 +260,5 @@ def _recount(engine: Engine, recoded: Table, union: Union, kept: NDArray[np.bool
     found = engine.recount(recoded, union.names)
     _, new = union.counts(kept)
     expected = Counter({labels: int(n) for labels, n in zip(union.labels, new, strict=True) if n})
-    if Counter(dict(zip(found.labels, found.rows, strict=True))) != expected:
+    if Counter(dict(zip(found.labels, found.rows.tolist(), strict=True))) != expected:
         raise NotVerified("the recoded rows are not those that were checked; please report this")

@@ -45,13 +45,14 @@ def shuffled(
     e.joint_of(summary)
     names = {h.attribute for h in summary.attributes} | set(summary.sensitive)
     # which row goes where depends on its sensitive values, but nobody sees that if only tuples are published
-    cells = grouping.allocation.cells is not None and not set(columns) <= names
+    passes = not set(columns) <= names
+    cells = grouping.allocation.cells is not None and passes
     entries = e.by_cell(grouping) if cells else e.by_tuple(grouping)
     number = e.numbered(entries, grouping.classes.n, rng)
     shown = e.quasi_identifiers(grouping, entries, exact)
     plan = GroupPlan(
         columns=tuple(columns),
-        units=e.units_of(summary, cells),
+        units=e.units_of(summary, cells, passes),
         unit=entries.unit,
         groups=e.group_numbers(entries, number),
         rows=entries.rows,

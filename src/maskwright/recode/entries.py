@@ -77,8 +77,10 @@ def _complete(entries: Entries, rows: Ints) -> Entries:
     return entries
 
 
-def units_of(summary: Summary, cells: bool) -> Units:
-    """How an engine tells the units of a table apart."""
+def units_of(summary: Summary, cells: bool, read: bool) -> Units:
+    """How an engine tells the units of a table apart, where its rows are read."""
+    if not read:
+        return Units((), (), np.empty((0, 0), dtype=np.int32))
     names = [h.attribute for h in summary.attributes]
     domains = [h.values for h in summary.attributes]
     if not cells:

@@ -15,7 +15,7 @@ from maskwright.recode.disguise import disguised
 def plan(
     grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str
 ) -> Plan | GroupPlan:
-    """A full-domain grouping as one map per column; any other one entry by entry.
+    """A full-domain grouping as one map per column, if rows must be read; any other one entry by entry.
 
     Args:
         grouping: what to publish.
@@ -23,14 +23,13 @@ def plan(
         drop_missing: rows with a missing value in one of these columns are left out.
         key: the secret that orders rows, and picks them where some of a cell are treated in another way.
     """
-    changed = grouping.changes is not None
-    if grouping.levels is not None and not changed:
-        return _full_domain(grouping, columns, drop_missing, key)
-    summary = grouping.summary
-    names = [*(h.attribute for h in summary.attributes), *summary.sensitive]
-    whole = grouping.allocation.cells is None and not changed
+    summary, changed = grouping.summary, grouping.changes is not None
     # without other columns a release can be written without reading the rows again, if cells are known
-    cells = not whole or (summary.joint is not None and set(columns) <= set(names))
+    names = {*(h.attribute for h in summary.attributes), *summary.sensitive}
+    expands = summary.joint is not None and set(columns) <= names
+    if grouping.levels is not None and not changed and not expands:
+        return _full_domain(grouping, columns, drop_missing, key)
+    cells = grouping.allocation.cells is not None or changed or expands
     entries = disguised(e.by_cell(grouping), grouping) if cells else e.by_tuple(grouping)
     shown = e.quasi_identifiers(grouping, entries, exact=False)
     if entries.values is not None:
@@ -38,7 +37,7 @@ def plan(
             shown.append(Published(name, vc.values, None, codes))
     return GroupPlan(
         columns=tuple(columns),
-        units=e.units_of(summary, cells),
+        units=e.units_of(summary, cells, not expands),
         unit=entries.unit,
         groups=e.group_numbers(entries, e.numbered(entries, grouping.classes.n, None)),
         rows=entries.rows,

@@ -48,7 +48,7 @@ def measure(engine: Engine, table: Table, columns: Sequence[str], rows: int) -> 
     combinations, unique_rows = engine.uniqueness(table, columns)
     smallest: int | None = 1 if unique_rows else None
     if not unique_rows and combinations <= MOST_CLASSES:
-        smallest = min(engine.recount(table, columns).rows)
+        smallest = int(engine.recount(table, columns).rows.min())
     adds_most, without_it = None, unique_rows
     if unique_rows and len(columns) == 1:
         adds_most, without_it = columns[0], 0

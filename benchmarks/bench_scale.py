@@ -1,0 +1,158 @@
+"""From file to file, beside DuckDB's plain copy of the same file: CPU per step, the ratio, and the peak of memory.
+
+    python benchmarks/bench_scale.py                        1 and 10 million rows, all recodings
+    python benchmarks/bench_scale.py --rows 100000000       another number of rows (100 million: 10 GB of disk)
+    python benchmarks/bench_scale.py --pass-through         with two columns that pass through, so that rows are read
+    python benchmarks/bench_scale.py --format csv           CSV in and out
+
+Eight independent, skewed quasi-identifiers (the worst case for a summary: it prints how many cells there are) and one
+sensitive column of 30 values. Two threads and 4 GB for both. Every line is a process of its own. "Pipeline" is what the
+limits are about: reading, summary, search, recoding, writing, verifying; attacks,
+measures and the report are listed apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SIZES = {"age": 74, "zip": 100, "sex": 2, "education": 16, "marital": 7, "race": 5, "work": 8, "country": 41}
+PASSED = ("work", "country")
+CASES = {
+    "full-domain": (3, 5),
+    "mondrian": (5, 6),
+    "bucketized": (6, 7),
+}  # limits without and with passing columns
+AFTER = ("attacking", "measuring usefulness", "trying other settings", "reporting", "putting it in place")
+
+
+def cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def make(rows: int, path: Path) -> None:
+    """Skewed codes; small numbers are frequent."""
+    import duckdb
+
+    codes = [f"CAST({size} * pow(random(), 5) AS INTEGER) % {size} AS {name}" for name, size in SIZES.items()]
+    shown = ["18 + age AS age", "10000 + 100 * zip AS zip"]
+    shown += [f"'{name}' || {name} AS {name}" for name in SIZES if name not in ("age", "zip")]
+    inner = f"SELECT {', '.join(codes)}, CAST(29 * sqrt(random()) AS INTEGER) AS d FROM range({rows})"  # noqa: S608
+    query = f"SELECT {', '.join(shown)}, 'd' || d AS disease FROM ({inner})"  # noqa: S608
+    with duckdb.connect() as con:
+        con.execute("SET threads = 2; SET memory_limit = '4GB'; SELECT setseed(0.5)")
+        con.execute(f"COPY ({query}) TO '{path}' ({kind(path)})")
+
+
+def kind(path: Path) -> str:
+    return "FORMAT parquet, COMPRESSION zstd" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+
+
+def copy(source: Path, target: Path) -> None:
+    import duckdb
+
+    with duckdb.connect() as con:
+        con.execute("SET threads = 2; SET memory_limit = '4GB'")
+        con.execute(f"COPY (SELECT * FROM '{source}') TO '{target}' ({kind(target)})")  # noqa: S608
+
+
+def policy(case: str, passes: bool) -> dict[str, Any]:
+    columns: dict[str, Any] = dict.fromkeys(SIZES, "quasi-identifier")
+    columns["age"] = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}}
+    columns["zip"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
+    columns["disease"] = "sensitive"
+    if passes:
+        columns |= dict.fromkeys(PASSED, "insensitive")
+    method = {"name": "mondrian", "cut": "balanced"}
+    if case == "full-domain":
+        method = {"name": "optimal-lattice", "suppression": "0.02"}
+    whole: dict[str, Any] = {"version": 1, "columns": columns, "method": method}
+    whole["require"] = [{"model": "k-anonymity", "k": 5}]
+    return whole | ({"recoding": "bucketize"} if case == "bucketized" else {})
+
+
+def anonymized(source: Path, target: Path, case: str, passes: bool) -> dict[str, Any]:
+    import maskwright as mw
+
+    steps: dict[str, float] = {}
+    running: list[Any] = ["starting", cpu()]
+
+    def on_event(event: Any) -> None:
+        now = cpu()
+        steps[running[0]] = steps.get(running[0], 0.0) + now - running[1]
+        running[:] = [event.text if event.kind == "step" else running[0], now]
+
+    release = mw.anonymize(source, policy(case, passes), target, memory="4GB", on_event=on_event)
+    joint = release.grouping.summary.joint
+    return {"steps": steps, "cells": 0 if joint is None else len(joint.rows)}
+
+
+def alone(*arguments: str) -> dict[str, Any]:
+    """This script again, as a process of its own."""
+    command = [sys.executable, __file__, "--alone", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def measured(what: Callable[[], Any]) -> None:
+    before = cpu()
+    result = what() or {}
+    result |= {"cpu": cpu() - before, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+    print(json.dumps(result))
+
+
+def compare(rows: int, cases: list[str], passes: bool, form: str, folder: Path) -> None:
+    source = folder / f"rows.{form}"
+    make(rows, source)
+    base = alone("copy", str(source), str(folder / f"copy.{form}"))
+    print(f"{rows:,} rows, {form}: copy {base['cpu']:.2f} s, {base['mb']} MB")
+    for case in cases:
+        arguments = [case, str(source), str(folder / f"out-{case}"), *(["--pass-through"] if passes else [])]
+        found = alone(*arguments)
+        steps = found["steps"]
+        pipeline = sum(t for name, t in steps.items() if name not in AFTER)
+        parts = ", ".join(f"{name} {t:.2f}" for name, t in steps.items())
+        limit = CASES[case][passes]
+        print(
+            f"  {case}: pipeline {pipeline:.2f} s = {pipeline / base['cpu']:.1f} x the copy (limit {limit}), "
+            f"with attacks and report {found['cpu']:.2f} s; {1e6 * pipeline / rows:.2f} s per million rows; "
+            f"{found['mb']} MB; {found['cells']:,} cells\n    {parts}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--case", choices=list(CASES), nargs="+", default=list(CASES))
+    parser.add_argument("--pass-through", action="store_true")
+    parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
+    parser.add_argument("--alone", nargs=3, metavar=("CASE", "SOURCE", "TARGET"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.alone:
+        case, source, target = given.alone[0], Path(given.alone[1]), Path(given.alone[2])
+        if case == "copy":
+            measured(lambda: copy(source, target))
+        else:
+            measured(lambda: anonymized(source, target, case, given.pass_through))
+        return
+    print("command:", " ".join(["python", *sys.argv]))
+    for rows in given.rows:
+        with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as folder:
+            compare(rows, given.case, given.pass_through, given.format, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

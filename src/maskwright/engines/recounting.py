@@ -1,0 +1,133 @@
+"""Counting the classes of a published table by what it shows, and by nothing that its makers knew.
+
+Every column gets a dictionary of its own from the table itself, in which a code stands for exactly one text; rows are
+grouped by those codes, packed into integers. The dictionaries are not those of the summary: a mistake there is not
+repeated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+
+from maskwright.core.classes import Ints
+from maskwright.engines import sql
+from maskwright.engines.base import Found, Recount, Texts
+from maskwright.engines.coding import Runner, Source
+from maskwright.engines.keys import Packing, ascending, numbered
+
+
+def recount(
+    runner: Runner, table: Source, columns: Sequence[str], sensitive: Sequence[str], unit: str | None
+) -> Recount:
+    """One pass over the rows per sensitive column, the classes with the first (people need one of their own)."""
+    width = len(columns)
+    with ExitStack() as stack:
+        names = list(dict.fromkeys([*columns, *sensitive]))
+        listed = {name: _listed(runner, table, name, f"listed{i}", stack) for i, name in enumerate(names)}
+        by = [listed[name] for name in columns]
+        found = {name: _counted(runner, table, [*by, listed[name]], unit) for name in sensitive}
+        if unit is None and sensitive:
+            classes = found[sensitive[0]].head(width)[0]
+        else:
+            classes = _counted(runner, table, by, unit)
+    values = {}
+    for name, counted in found.items():
+        owner = counted.head(width)[1]
+        values[name] = Found(listed[name].texts, owner, counted.codes(width), counted.people)
+    codes = np.empty((width, len(classes.rows)), dtype=np.int32)
+    for i in range(width):
+        codes[i] = classes.codes(i)
+    return Recount(tuple(c.texts for c in by), codes, classes.rows, classes.people, values)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A column with its dictionary, a stored table (raw, k); a missing value has the code after all others."""
+
+    table: str
+    raw: exp.Expression
+    texts: Texts
+    missing: int
+
+    def code(self) -> exp.Expression:
+        found = sql.column("k", self.table)
+        return exp.Coalesce(this=found, expressions=[sql.integer(self.missing)])
+
+    def join(self) -> exp.Join:
+        same = sql.equal(sql.column("raw", self.table), self.raw.copy())
+        return sql.left_join(sql.relation(self.table), same)
+
+
+def _listed(runner: Runner, table: Source, name: str, stored: str, stack: ExitStack) -> _Listed:
+    """Make the dictionary of a column: values with the same canonical text share a code, in the order of the texts.
+
+    Texts that are all of whole numbers are kept as such: there may be as many as there are groups.
+    """
+    distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
+    text = table.canonical(name, sql.column("raw", "a"))
+    texts = sql.select([sql.column("raw"), sql.alias(text, "v")], distinct.subquery("a", copy=False))
+    with runner.stored(f"{stored}_texts", texts, table.parameters):
+        given = sql.relation(f"{stored}_texts")
+        number = exp.TryCast(this=sql.column("v"), to=exp.DataType.build("BIGINT"))
+        same = sql.equal(sql.cast(number.copy(), "TEXT"), sql.column("v"))
+        plain = sql.case((same, sql.integer(0)), otherwise=sql.integer(1))  # 1 where it is missing, too
+        [(others,)] = runner.rows(sql.select([exp.Sum(this=plain)], given.copy()), {})
+        value = number if others == 0 else sql.column("v")
+        order = exp.Order(expressions=[value])
+        rank = exp.Window(this=exp.Anonymous(this="dense_rank"), order=order)
+        code = exp.Sub(this=rank, expression=sql.integer(1))
+        items = [sql.column("raw"), sql.alias(code, "k"), sql.alias(value.copy(), "t")]
+        there = [sql.not_null(sql.column("v"))]
+        stack.enter_context(runner.stored(stored, sql.select(items, given, where=there), {}))
+    pairs = sql.select(sql.columns(["k", "t"]), sql.relation(stored), distinct=True)
+    if others == 0:
+        found = runner.arrays(pairs, {})
+        numbers = np.empty(len(found["k"]), dtype=np.int64)
+        numbers[found["k"]] = found["t"]
+        return _Listed(stored, table.raw(name), numbers, len(numbers))
+    ordered = [str(t) for _, t in sorted(runner.rows(pairs, {}))]
+    return _Listed(stored, table.raw(name), (*ordered, None), len(ordered))
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Combinations of codes as packed keys, ascending, each with its rows and people."""
+
+    packing: Packing
+    keys: list[Ints]
+    rows: Ints
+    people: Ints
+
+    def codes(self, i: int) -> Ints:
+        return self.packing.unpack(self.keys, i)
+
+    def head(self, width: int) -> tuple[_Counted, Ints]:
+        """Rows by the first columns alone, and the number of each combination there."""
+        head = Packing.of(self.packing.radices[:width])
+        keys, owner = numbered(self.packing.head(self.keys, width), len(self.rows))
+        n = int(owner[-1]) + 1 if len(owner) else 0
+        rows = np.zeros(n, dtype=np.int64)
+        np.add.at(rows, owner, self.rows)
+        return _Counted(head, keys, rows, rows), owner
+
+
+def _counted(runner: Runner, table: Source, listed: Sequence[_Listed], unit: str | None) -> _Counted:
+    packing = Packing.of([c.missing + 1 for c in listed])
+    words = [f"k{w}" for w in range(len(packing.words))]
+    packed = sql.packed([c.code() for c in listed], packing)
+    items = [sql.alias(key, word) for word, key in zip(words, packed, strict=True)]
+    counts = [sql.alias(sql.count(), "n")]
+    if unit is not None:
+        items.append(sql.alias(table.text(unit), "u"))
+        counts.append(sql.alias(sql.count_distinct("u"), "p"))
+    query = sql.select(items or [sql.integer(1)], table.source(), joins=[c.join() for c in listed])
+    found = runner.arrays(sql.count_by(query, words, *counts), table.parameters)
+    keys, rows = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
+    order = ascending(keys, len(rows))
+    people = found["p"].astype(np.int64) if unit is not None else rows
+    return _Counted(packing, [k[order] for k in keys], rows[order], people[order])
