@@ -303,11 +303,11 @@ CLAIM = (
 EXPERIMENTS = [
     Experiment(
         "wong-fig3", PAPER, "Figure 3", CLAIM.format(m=2), lambda quick: against_size(2, quick),
-        lambda: [without_seconds(generalised("MASK", 2, 10, 3, range(RUNS), QUERIES))],
+        lambda: [without_seconds(generalised("MASK", 2, 10, 4, range(RUNS), QUERIES))],
     ),
     Experiment(
         "wong-fig4", PAPER, "Figure 4", CLAIM.format(m=10), lambda quick: against_size(10, quick),
-        lambda: [without_seconds(generalised("(α,k)", 10, 20, 3, range(RUNS), QUERIES))],
+        lambda: [without_seconds(generalised("(α,k)", 10, 20, 4, range(RUNS), QUERIES))],
     ),
     Experiment(
         "wong-fig5", PAPER, "Figure 5",
