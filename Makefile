@@ -18,7 +18,8 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 	@$(BIN)/maskwright demo
 
 test: $(VENV)/dev  ## all tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not alone"
+	$(BIN)/python -m pytest -m alone
 
 check: $(VENV)/dev  ## style, types, direction of imports
 	$(BIN)/ruff check .

@@ -43,6 +43,7 @@ def slowdown() -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_million_rows(user: User, million: None) -> None:
     """95 in 100 page loads take less than 300 ms while a run is going on.
 
