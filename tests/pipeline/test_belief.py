@@ -21,7 +21,7 @@ from maskwright.judge import PUBLIC_ONLY, counting, verify_release
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.resolve import method_of, models_of
-from patients import Command, forget, patients, write_csv
+from patients import Command, forget, leftovers, patients, write_csv
 
 COLUMNS = ["age", "zip", "disease", "job"]
 OTHERS = ["flu", "asthma", "ulcer", "cough"]
@@ -205,10 +205,9 @@ def test_measured_by_the_attack(source: Path) -> None:
         ),
         (
             {"name": "alpha-k-local", "anatomize": 4},
-            [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}],
+            {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4},
             "anatomized",
         ),
-        ({"name": "alpha-k-local"}, [{"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}], "no bound"),
     ],
     ids=str,
 )
@@ -224,6 +223,20 @@ def test_measured_on_possible_worlds(
     [known] = [b for b in release.beliefs if b.attack == "minimality"]
     assert known.measures["looked at"]["runs of the method"] > 1
     assert float(found.worst) <= 0.99
+
+
+def test_what_no_attack_can_judge_is_refused(source: Path, tmp_path: Path) -> None:
+    """No proof, and an attack that only assumes something about the method: the belief is taken to be 1."""
+    required = {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}
+    made = policy({"name": "alpha-k-local"}, SIZE, required, HALF | {"max": "0.99"}, disease=ONE_SET)
+    with pytest.raises(PolicyNotMet, match=r"FAILS.*no bound is proven.*taken to be 1.*balanced") as caught:
+        mw.anonymize(source, made, tmp_path / "r")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "r").exists()
+    assert leftovers(tmp_path) == []
+    forget()
+    trivial = policy({"name": "alpha-k-local"}, SIZE, required, HALF | {"max": 1}, disease=ONE_SET)
+    assert verdict_of(mw.anonymize(source, trivial)).ok
 
 
 def test_mask_is_measured_by_an_adversary_who_knows_it(source: Path) -> None:
@@ -263,10 +276,16 @@ def test_people_dropped_for_their_values_are_not_forgotten(
         mw.anonymize(source, made)
 
 
-def test_people_dropped_for_reasons_that_no_attack_knows(source: Path) -> None:
+def test_people_dropped_for_reasons_that_no_attack_knows(tmp_path: Path) -> None:
     """Classes that fail an entropy requirement are dropped: what that tells is not known, so it may be everything."""
-    entropy = {"model": "entropy-l-diversity", "l": "7/2"}
+    rows = [
+        [str(20 + i // 20), "10", "cancer" if i < 20 else ["cancer", *OTHERS][i % 5], "a"] for i in range(100)
+    ]
+    source = write_csv(tmp_path / "t.csv", rows, COLUMNS)
+    entropy = {"model": "entropy-l-diversity", "l": 4}
     method = {"name": "optimal-lattice", "suppress": "failing-classes", "suppression": "60%"}
+    assert mw.anonymize(source, policy(method, SIZE, entropy)).grouping.dropped_rows == 20
+    forget()
     with pytest.raises(PolicyNotMet, match="taken to be 1"):
         mw.anonymize(source, policy(method, SIZE, entropy, HALF | {"max": "0.99"}))
 
@@ -361,7 +380,11 @@ def test_words_everywhere(maskwright: Command, source: Path, tmp_path: Path) -> 
     assert (again["worst"], again["status"]) == (listed["worst"], "guaranteed")
 
     refused = policy(
-        {"name": "mondrian", "cut": "strict"}, SIZE, {"model": "simple-l-diversity", "l": 2}, HALF
+        {"name": "alpha-k-local"},
+        SIZE,
+        {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4},
+        HALF,
+        disease=ONE_SET,
     )
     (tmp_path / "p.yaml").write_text(refused.to_yaml(), encoding="utf-8")
     done = maskwright("anonymize", source, "-p", tmp_path / "p.yaml", "-o", tmp_path / "s", "--json")
@@ -412,5 +435,10 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     assert (symmetric.ok, symmetric.status) == (True, "guaranteed")
     with pytest.raises(PolicyNotMet, match="l = 5"):
         release("symmetric-grouping", QUARTER, disease=ONE_SET)
+    strict = release(
+        {"name": "mondrian", "cut": "strict"}, SIZE, {"model": "simple-l-diversity", "l": 2}, HALF
+    )
+    assert strict.status == "measured"
+    assert 0.25 <= float(strict.worst or 0) <= 0.3
     with pytest.raises(PolicyNotMet, match="balanced"):
-        release({"name": "mondrian", "cut": "strict"}, {"model": "simple-l-diversity", "l": 2}, HALF)
+        release("alpha-k-local", SIZE, {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}, HALF)
