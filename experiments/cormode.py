@@ -52,16 +52,19 @@ def beliefs(ell: int, buckets: int, positives: int, extend: Fraction) -> tuple[f
     return tuple((found * ell).tolist())
 
 
+def kinds_of(grouping: Grouping, positive: str) -> Counter[tuple[int, int]]:
+    """How many groups have so many rows, of which so many are positive."""
+    counts = grouping.classes.sensitive["occupation"]
+    mine = counts.codes == counts.values.index(positive) + 1
+    held = np.zeros(grouping.classes.n, dtype=np.int64)
+    held[counts.owner[mine]] = counts.counts[mine]
+    return Counter(zip(grouping.classes.sizes.tolist(), held.tolist(), strict=True))
+
+
 def risk(grouping: Grouping, positive: str, ell: int, extend: Fraction) -> dict[str, float]:
     """The share of rows in buckets with a belief above 1/l, and the largest belief, in units of 1/l."""
-    counts = grouping.classes.sensitive["occupation"]
-    code = counts.values.index(positive) + 1
-    held = np.zeros(grouping.classes.n, dtype=np.int64)
-    mine = counts.codes == code
-    held[counts.owner[mine]] = counts.counts[mine]
-    kinds = Counter(zip(grouping.classes.sizes.tolist(), held.tolist(), strict=True))
     vulnerable, worst = 0, 0.0
-    for (size, positives), groups in kinds.items():
+    for (size, positives), groups in kinds_of(grouping, positive).items():
         by_bucket = beliefs(ell, size // ell, positives, extend)
         vulnerable += groups * ell * sum(b > 1 + 1e-11 for b in by_bucket)
         worst = max(worst, *by_bucket)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.common import ADULT, Experiment, Outcome, Verdict, mean_and_error, task
-from experiments.cormode import COLUMNS, PAPER, POSITIVES, QUASI
+from experiments.cormode import COLUMNS, PAPER, POSITIVES, QUASI, kinds_of
 from maskwright.core.grouping import Grouping
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.report.charts import Chart, Series
@@ -102,17 +101,10 @@ def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def binary_risk(positive: str, t: Fraction, bucket: int, seed: int) -> dict[str, float]:
     """The share of rows whose belief is farther than t from the whole table, and the largest distance."""
     grouping = grouped(positive, t, bucket, seed)
-    counts = grouping.classes.sensitive["occupation"]
-    code = counts.values.index(positive) + 1
-    whole = int(grouping.summary.sensitive["occupation"].counts[
-        grouping.summary.sensitive["occupation"].codes == code].sum())  # fmt: skip
-    share = Fraction(whole, grouping.summary.n_rows)
-    held = np.zeros(grouping.classes.n, dtype=np.int64)
-    mine = counts.codes == code
-    held[counts.owner[mine]] = counts.counts[mine]
-    kinds = Counter(zip(grouping.classes.sizes.tolist(), held.tolist(), strict=True))
+    whole = grouping.summary.sensitive["occupation"]
+    share = Fraction(int(whole.totals[whole.values.index(positive) + 1]), grouping.summary.n_rows)
     vulnerable, largest = 0, 0.0
-    for (size, positives), groups in kinds.items():
+    for (size, positives), groups in kinds_of(grouping, positive).items():
         for belief in beliefs(bucket, size // bucket, positives, share, t):
             distance = abs(belief - float(share))
             vulnerable += groups * bucket * (distance > float(t) + 1e-9)

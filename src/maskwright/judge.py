@@ -19,7 +19,7 @@ from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Adversary, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import text_of
-from maskwright.core.guarantees import Promise, promise, worlds_alike
+from maskwright.core.guarantees import Promise, promise
 from maskwright.core.model import Model
 from maskwright.core.verdict import Measured, Verdict
 from maskwright.models.belief import BeliefAtMost
@@ -119,7 +119,7 @@ def unanswered(target: Target, adversary: Adversary, found: Sequence[Beliefs]) -
             # what was only assumed about the method was not taken into account
             published.append(attack.takes - ({"method"} if beliefs.measures.get("method assumed") else set()))
         dropped |= attack.whom == "dropped"
-    if _worlds_alike(target):
+    if target.worlds_alike:
         needed = needed - {"method"}
     if not any(takes >= needed for takes in published):
         what = " and ".join(f"the {knowledge}" for knowledge in sorted(needed, reverse=True)) or "the classes"
@@ -127,13 +127,6 @@ def unanswered(target: Target, adversary: Adversary, found: Sequence[Beliefs]) -
     if "method" in needed and _dropped_for_values(target) and not dropped:
         return "people were dropped because of their values, so that the belief about them is taken to be 1"
     return None
-
-
-def _worlds_alike(target: Target) -> bool:
-    method = target.method
-    return method is not None and worlds_alike(
-        method.name, method.options(), target.models, target.grouping.search
-    )
 
 
 def _dropped_for_values(target: Target) -> bool:
@@ -157,7 +150,7 @@ def _basis(model: BeliefAtMost, target: Target, adversary: Adversary) -> _Basis:
         return _Basis("guaranteed", "this adversary believes what the class shows, whatever the method")
     if target.method is None:
         return _Basis("measured", "the method is not known")
-    if "facts" in adversary.knowledge and not _worlds_alike(target):
+    if "facts" in adversary.knowledge and not target.worlds_alike:
         return _Basis("measured", "no bound is proven for somebody who knows the method and facts")
     settings = target.method.name, target.method.options(), target.models, target.context
     promises = [promise(*settings, column, target.grouping.search) for column in target.secrets or ()]

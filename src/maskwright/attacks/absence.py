@@ -141,8 +141,7 @@ class Dropped:
         first[class_of[::-1]] = np.arange(len(class_of))[::-1]
         classes = summary.classes(class_of, n).take(gone)
         search = [m for m in target.models if m.use == "search"]
-        least = max((m.least_size(target.context) for m in search), default=1)
-        large = classes.sizes >= least
+        large = classes.sizes >= target.least_people
         for model in search:
             if model.about == "quasi-identifiers" and not model.needs():
                 large &= model.passing(classes, target.context)

@@ -32,7 +32,6 @@ from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.disclosure import Atom, Witness
 from maskwright.core.exact import show
-from maskwright.core.guarantees import worlds_alike
 from maskwright.core.worlds.believed import RISK, believed
 from maskwright.core.worlds.explore import Bools, Budget
 from maskwright.core.worlds.facts import SETS, Block, bound_when_left, worst_facts
@@ -69,7 +68,7 @@ class Combined(Attack):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         secrets, k = secrets_of(target), max(1, adversary.facts)
         measures: dict[str, Any] = {"facts": k, **beside(target, secrets)}
-        if _nothing_decided(target) or (
+        if target.worlds_alike or (
             can_replay(target) and searched_a_lattice(target) and same_without_values(target)
         ):
             found = {s.attribute: _facts_alone(target, s, k) for s in secrets}
@@ -102,14 +101,6 @@ class Combined(Attack):
             "vulnerable_share": Fraction(vulnerable, published) if published else Fraction(0),
         }
         return Beliefs(self.name, adversary.name, kind, worst, measures)  # type: ignore[arg-type]
-
-
-def _nothing_decided(target: Target) -> bool:
-    """Would the method publish the same in every world?"""
-    method = target.method
-    return method is not None and worlds_alike(
-        method.name, method.options(), target.models, target.grouping.search
-    )
 
 
 WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not known"

@@ -49,8 +49,8 @@ def recoded_locally(target: Target) -> bool:
 def requirement_of(target: Target, draws: int) -> Requirement:
     """What the method asked of a class."""
     looked = looked_at_values(target.models)
-    least = max((m.least_size(target.context) for m in target.models if m.use == "search"), default=1)
-    return Requirement(looked, thresholds_of(looked, target.context), target.context, least, draws)
+    rules = thresholds_of(looked, target.context)
+    return Requirement(looked, rules, target.context, target.least_people, draws)
 
 
 def local_findings(

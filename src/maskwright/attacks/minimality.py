@@ -152,7 +152,7 @@ class Minimality(Attack):
                 if decided is not None and decided.attribute == s.attribute
             ],
             "per class (paper)": [
-                counted(target, s, paper, raw, "class", least_people(target)).as_measure()
+                counted(target, s, paper, raw, "class", target.least_people).as_measure()
                 for s in secrets
                 if paper is not None and paper.attribute == s.attribute
             ],
@@ -237,8 +237,3 @@ def searched_a_lattice(target: Target) -> bool:
     if getattr(method, "suppress", "") == "failing-classes" and getattr(method, "suppression", 0):
         return False
     return can_deal(target) and all(m.is_local() and not m.needs() for m in looked)
-
-
-def least_people(target: Target) -> int:
-    """The size that a class must have, whatever its values."""
-    return max((m.least_size(target.context) for m in target.models if m.use == "search"), default=1)

@@ -53,7 +53,7 @@ def cut_family(target: Target) -> str | None:
         return None if several and len(rules) > 1 else name
     bucket = target.grouping.search.get("bucket")
     if name in ("greedy", "randomised-greedy") and len(rules) == 1 and bucket:
-        fits = rules[0].share * bucket == 1 and _least(target) <= bucket
+        fits = rules[0].share * bucket == 1 and target.least_people <= bucket
         return "greedy" if fits else None
     return None
 
@@ -93,16 +93,11 @@ def halves(target: Target) -> Parts:
     return Parts(None, "", np.zeros(0, np.int64), np.where(divided[group], even, n), group)
 
 
-def _least(target: Target) -> int:
-    """The fewest people of a group, by the parameters of the models alone."""
-    return max((m.least_size(target.context) for m in target.models if m.use == "search"), default=1)
-
-
 def _guard(target: Target) -> int:
     """The fewest people of a part; a group that would have a smaller one was not tried to be divided."""
     given = getattr(target.method, "min_child", None)
     rules = thresholds_of(looked_at_values(target.models), target.context) or []
-    by_models = max([_least(target), *(math.ceil(1 / rule.share) for rule in rules)])
+    by_models = max([target.least_people, *(math.ceil(1 / rule.share) for rule in rules)])
     return max(1, by_models if given is None else int(given))
 
 
@@ -128,7 +123,7 @@ class Shares:
 
 
 def _of_halves(target: Target, threshold: Threshold) -> OfKind:
-    guard, ways, least = _guard(target), int(getattr(target.method, "ways", 2)), _least(target)
+    guard, ways, least = _guard(target), int(getattr(target.method, "ways", 2)), target.least_people
 
     def of_kind(n: int, positives: int) -> tuple[Number, Number]:
         sizes = even_sizes(n, ways) if n // ways >= guard else [n]

@@ -132,9 +132,8 @@ def judge(target: Target, node: Node, words: str) -> tuple[Reason, Parts | None]
     search = [m for m in target.models if m.use == "search"]
     class_of, n = node_classes(summary, node)
     classes = summary.classes(class_of, n)
-    least = max((m.least_size(target.context) for m in search), default=1)
     kept = varied(grouping) >= 0
-    if not np.array_equal(classes.sizes[class_of] >= least, kept):
+    if not np.array_equal(classes.sizes[class_of] >= target.least_people, kept):
         return "other rows", None
     parts = Parts.of(grouping, np.where(kept, class_of, -1), node, words)
     if len(parts.sizes) == len(np.unique(parts.group)):

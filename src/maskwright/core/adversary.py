@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
+from maskwright.core.guarantees import worlds_alike
 from maskwright.core.method import Method
 from maskwright.core.model import Context, Model
 from maskwright.core.settings import Registered
@@ -71,6 +72,19 @@ class Target:
     def tables(self) -> tuple[Target, ...]:
         """Every table of the release."""
         return self, *self.beside
+
+    @property
+    def least_people(self) -> int:
+        """The size that every class must have, by the parameters of the search alone."""
+        return max((m.least_size(self.context) for m in self.models if m.use == "search"), default=1)
+
+    @property
+    def worlds_alike(self) -> bool:
+        """Would the method publish the same in every world?"""
+        method = self.method
+        return method is not None and worlds_alike(
+            method.name, method.options(), self.models, self.grouping.search
+        )
 
     chosen_by_looking: str = ""
 

@@ -37,6 +37,16 @@ static double distance_of(const int32_t *hist, const double *reference, uint32_t
     return moved + part[0] + part[1] + part[2] + part[3];
 }
 
+/* The rows of set j: those of its values, and of the sets before it that it contains. */
+static inline int64_t set_sum(const Rule *r, int j, const int32_t *hist, const int64_t *sums, uint32_t n_values) {
+    int64_t c = 0;
+    for (uint32_t e = r->set_start[j]; e < r->set_start[j + 1]; e++) {
+        uint32_t item = r->set_item[e];
+        c += item < n_values ? hist[item] : sums[item - n_values];
+    }
+    return c;
+}
+
 static int is_close(Problem *P, const Rule *r, const int32_t *hist, int64_t n, double *bound) {
     int64_t *sums = P->sums;
     uint32_t n_values = P->n_values[r->attr];
@@ -49,12 +59,7 @@ static int is_close(Problem *P, const Rule *r, const int32_t *hist, int64_t n, d
     if (r->small) {
         int64_t moved = 0;
         for (int j = 0; j < r->n_sets; j++) {
-            int64_t c = 0;
-            for (uint32_t e = r->set_start[j]; e < r->set_start[j + 1]; e++) {
-                uint32_t item = r->set_item[e];
-                c += item < n_values ? hist[item] : sums[item - n_values];
-            }
-            sums[j] = c;
+            int64_t c = sums[j] = set_sum(r, j, hist, sums, n_values);
             int64_t off = c * r->total - n * r->reference[j];
             moved += r->weight[j] * (off < 0 ? -off : off);
         }
@@ -64,12 +69,7 @@ static int is_close(Problem *P, const Rule *r, const int32_t *hist, int64_t n, d
     }
     wide moved = 0;
     for (int j = 0; j < r->n_sets; j++) {
-        int64_t c = 0;
-        for (uint32_t e = r->set_start[j]; e < r->set_start[j + 1]; e++) {
-            uint32_t item = r->set_item[e];
-            c += item < n_values ? hist[item] : sums[item - n_values];
-        }
-        sums[j] = c;
+        int64_t c = sums[j] = set_sum(r, j, hist, sums, n_values);
         wide off = (wide)c * r->total - (wide)n * r->reference[j];
         moved += (wide)r->weight[j] * (off < 0 ? -off : off);
     }

@@ -10,7 +10,7 @@ from maskwright.attacks import ATTACKS
 from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import text_of
-from maskwright.core.guarantees import promise, worlds_alike
+from maskwright.core.guarantees import promise
 from maskwright.core.release import Release
 
 Status = Literal["guaranteed", "measured"]
@@ -80,7 +80,7 @@ def _of_values(target: Target, found: Beliefs) -> tuple[Status, str]:
         if one.status == "measured":
             return "measured", one.why
     if "facts" in ATTACKS[found.attack].takes:
-        if worlds_alike(*settings, search):
+        if target.worlds_alike:
             return "measured", "the worst facts for this release; knowing the method adds nothing to them"
         return "measured", "no bound is proven for somebody who knows the method and facts"
     bounds = [one.bound for one in promises if one.bound is not None and one.about == "every value"]
