@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs experiments experiments-quick clean
+.PHONY: help setup demo test test-long check bench docs experiments experiments-quick clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -18,8 +18,11 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 	@$(BIN)/maskwright demo
 
 test: $(VENV)/dev  ## all tests
-	$(BIN)/python -m pytest -n auto -m "not alone"
+	$(BIN)/python -m pytest -n auto -m "not alone and not long"
 	$(BIN)/python -m pytest -m alone
+
+test-long: $(VENV)/dev  ## hundreds of thousands of random cases and faults (hours)
+	$(BIN)/python -m pytest -n auto -m long
 
 check: $(VENV)/dev  ## style, types, direction of imports
 	$(BIN)/ruff check .
