@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, ValueCounts
 from maskwright.core.grouping import Grouping, allocated
@@ -30,6 +31,11 @@ class Table:
 
     summary: Summary
     rows: Rows  # row i of the table is row i here
+
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        """Every row, by its number."""
+        return np.arange(self.rows.n, dtype=np.int32)
 
     def task(self, models: Sequence[Model], seed: int = 0, **more: Any) -> Task:
         return Task(self.summary, list(models), context_of(self.summary), np.random.default_rng(seed), **more)
@@ -96,7 +102,7 @@ def build(
     }
     joint = Joint(owner, np.ascontiguousarray(cells[width:]), counts.astype(np.int64))
     summary = Summary(tuple(hierarchies), np.ascontiguousarray(tuples), rows, rows, values, joint=joint)
-    return Table(summary, Rows.of_cells(summary, cell_of.reshape(-1).astype(np.int32)))
+    return Table(summary, Rows(summary, cell_of.reshape(-1).astype(np.int32)))
 
 
 def as_test(models: Sequence[Model], context: Context, domain: tuple[str, ...]) -> Test:
@@ -205,7 +211,7 @@ def adult_rows(sensitive: str) -> Table:
     joint = Joint(counts.owner.astype(np.int64), counts.codes[None, :].astype(np.int32), counts.counts)
     summary = replace(summary, joint=joint)
     cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
-    return Table(summary, Rows.of_cells(summary, cells))
+    return Table(summary, Rows(summary, cells))
 
 
 def counts_of(values: Iterable[str]) -> Counter[str]:

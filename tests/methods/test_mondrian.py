@@ -44,7 +44,7 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
             side=side,
             min_child=least,
         )
-        found, _ = method.partition(task, table.rows, table.requirement(models), None)
+        found, _ = method.partition(task, table.rows, table.numbers, table.requirement(models), None)
         assert rt.groups_of(found) == rt.as_sets(plain.group(qi, sa, passes))
         cuts += found.n_groups - 1
     assert cuts > 100
@@ -168,7 +168,7 @@ def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
     models, task = rt.random_models(rng), table.task([])
     passes = table.test(models)
     groups = equal_parts(qi, sa, passes, plan, table)
-    found, _ = Mondrian().partition(task, table.rows, table.requirement(models), plan)
+    found, _ = Mondrian().partition(task, table.rows, table.numbers, table.requirement(models), plan)
     assert rt.groups_of(found) == rt.as_sets(groups)
     after = posterior(sa, groups, deterministic(lambda world: equal_parts(qi, world, passes, plan, table)))
     assert after.beliefs is not None

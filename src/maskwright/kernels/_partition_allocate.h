@@ -1,74 +1,120 @@
-/* Allocation: how many rows of each cell went to each group. */
+/* Allocation: how many rows of each cell went to each group.
+ *
+ * Group g holds the rows listed[start[g]..start[g + 1]), each named by its cell. Groups are visited in their order, so that
+ * the entries of a cell come about by group: they are counted first, so that they need no more room than they fill. */
 
-/* Group g holds the rows order[start[g]..start[g + 1]); rows that are not listed were dropped (group -1). Entries (cell,
- * group, rows) come out by cell, then group. `slots` is room for one number per row; listed[i]: row i is in a group. Returns how many entries there are. */
-static int64_t allocate_rows(const int32_t *cells, Py_ssize_t n, const int32_t *order, const int64_t *start,
-                             Py_ssize_t groups, const int64_t *cell_rows, Py_ssize_t n_cells, int64_t *at,
-                             const uint8_t *listed, int32_t *slots, int32_t *out_cell, int32_t *out_group, int64_t *out_rows)
+static int allocation_fits(const int32_t *listed, Py_ssize_t n, const int64_t *start, Py_ssize_t groups, Py_ssize_t n_cells)
 {
-    for (Py_ssize_t c = 0, sum = 0; c < n_cells; sum += cell_rows[c], c++)
-        at[c] = sum;
-    for (Py_ssize_t i = 0; i < n && start[groups] < n; i++)
-        if (!listed[i])
-            slots[at[cells[i]]++] = -1;
+    if (groups < 0 || groups > INT32_MAX || n_cells > INT32_MAX || start[0] != 0 || start[groups] != n)
+        return 0;
     for (Py_ssize_t g = 0; g < groups; g++)
-        for (int64_t i = start[g]; i < start[g + 1]; i++) {
-            if (i + 2 * AHEAD < start[groups]) {
-                ASK_FOR(cells, order[i + 2 * AHEAD]);
-                ASK_FOR(at, cells[order[i + AHEAD]]);
-            }
-            slots[at[cells[order[i]]]++] = (int32_t)g;
-        }
-    int64_t used = 0, from = 0;
-    for (Py_ssize_t c = 0; c < n_cells; c++) {
-        int64_t end = from + cell_rows[c];
-        while (from < end) {
-            int64_t same = from + 1;
-            while (same < end && slots[same] == slots[from])
-                same++;
-            out_cell[used] = (int32_t)c;
-            out_group[used] = slots[from];
-            out_rows[used++] = same - from;
-            from = same;
-        }
-    }
-    return used;
+        if (start[g + 1] < start[g])
+            return 0;
+    return order_fits(listed, n, n_cells);
 }
 
+/* first[c] = where the entries of cell c begin, left[c] = its rows that are not listed. */
+static PyObject *count_entries(PyObject *self, PyObject *args)
+{
+    Buffers s = {.n = 5};
+    if (!PyArg_ParseTuple(args, "y*y*y*w*w*", &s.b[0], &s.b[1], &s.b[2], &s.b[3], &s.b[4]))
+        return NULL;
+    const int32_t *listed = s.b[0].buf;
+    const int64_t *start = s.b[1].buf, *cell_rows = s.b[2].buf;
+    int64_t *first = s.b[3].buf, *left = s.b[4].buf, used = 0;
+    Py_ssize_t n = s.b[0].len / 4, groups = s.b[1].len / 8 - 1, n_cells = s.b[2].len / 8;
+    if (s.b[3].len / 8 != n_cells + 1 || s.b[4].len / 8 != n_cells || !allocation_fits(listed, n, start, groups, n_cells))
+        return finish(&s, -2, NULL);
+    typedef struct {
+        int32_t entries, group; /* so many so far, the last one with this group */
+    } Last;
+    Last *last = malloc(sizeof(Last) * (size_t)(n_cells + 1));
+    int bad = 0;
+    if (last) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t c = 0; c < n_cells; c++) {
+            last[c] = (Last){0, -1};
+            left[c] = cell_rows[c];
+        }
+        for (Py_ssize_t g = 0; g < groups; g++)
+            for (int64_t i = start[g]; i < start[g + 1]; i++) {
+                if (i + AHEAD < n) {
+                    ASK_FOR(last, listed[i + AHEAD]);
+                    ASK_FOR(left, listed[i + AHEAD]);
+                }
+                Last *cell = last + listed[i];
+                left[listed[i]]--;
+                cell->entries += cell->group != (int32_t)g;
+                cell->group = (int32_t)g;
+            }
+        for (Py_ssize_t c = 0; c < n_cells; c++) {
+            bad |= left[c] < 0; /* listed more often than there are rows of it */
+            first[c] = used;
+            used += last[c].entries + (left[c] > 0);
+        }
+        first[n_cells] = used;
+        Py_END_ALLOW_THREADS
+    }
+    int status = !last ? -1 : bad ? -2 : 0;
+    free(last);
+    return finish(&s, status, status ? NULL : PyLong_FromLongLong(used));
+}
+
+/* Entries (cell, group, rows) by cell, then group; group -1 first: the rows that are not listed. */
 static PyObject *allocate(PyObject *self, PyObject *args)
 {
     Buffers s = {.n = 7};
     if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*w*", &s.b[0], &s.b[1], &s.b[2], &s.b[3], &s.b[4], &s.b[5], &s.b[6]))
         return NULL;
-    const int32_t *cells = s.b[0].buf, *order = s.b[1].buf;
-    const int64_t *start = s.b[2].buf, *cell_rows = s.b[3].buf;
-    Py_ssize_t n = s.b[0].len / 4, listed_rows = s.b[1].len / 4, groups = s.b[2].len / 8 - 1, n_cells = s.b[3].len / 8;
-    int bad = groups < 0 || groups > INT32_MAX || n_cells > INT32_MAX || s.b[4].len / 4 != n || s.b[5].len / 4 != n ||
-              s.b[6].len / 8 != n || !order_fits(order, listed_rows, n) || !order_fits(cells, n, n_cells) ||
-              start[0] != 0 || start[groups] != listed_rows;
-    for (Py_ssize_t g = 0; g < groups && !bad; g++)
-        bad = start[g + 1] < start[g];
-    int64_t *at = bad ? NULL : calloc((size_t)n_cells + 1, sizeof(int64_t)), used = 0;
-    uint8_t *listed = bad ? NULL : calloc((size_t)n + 1, 1);
-    int32_t *slots = bad ? NULL : malloc(sizeof(int32_t) * (size_t)(n + 1));
-    int failed = !bad && (!at || !listed || !slots);
-    if (!bad && !failed) {
-        for (Py_ssize_t i = 0; i < n; i++)
-            at[cells[i]]++;
-        for (Py_ssize_t c = 0; c < n_cells; c++)
-            bad |= at[c] != cell_rows[c]; /* every row of every cell is there */
-        for (Py_ssize_t i = 0; i < listed_rows && !bad; i++)
-            bad = listed[order[i]]++; /* once */
-    }
-    if (!bad && !failed) {
+    const int32_t *listed = s.b[0].buf;
+    const int64_t *start = s.b[1].buf, *first = s.b[2].buf, *left = s.b[3].buf;
+    int64_t *out_cell = s.b[4].buf, *out_group = s.b[5].buf, *out_rows = s.b[6].buf;
+    Py_ssize_t n = s.b[0].len / 4, groups = s.b[1].len / 8 - 1, n_cells = s.b[3].len / 8, room = s.b[4].len / 8;
+    int bad = s.b[2].len / 8 != n_cells + 1 || s.b[5].len / 8 != room || s.b[6].len / 8 != room ||
+              !allocation_fits(listed, n, start, groups, n_cells) || first[0] != 0 || first[n_cells] != room;
+    for (Py_ssize_t c = 0; c < n_cells && !bad; c++)
+        bad = first[c + 1] < first[c] || first[c] + (left[c] > 0) > first[c + 1];
+    if (bad)
+        return finish(&s, -2, NULL);
+    int64_t *at = malloc(sizeof(int64_t) * (size_t)(n_cells + 1)); /* the entry that a cell is at */
+    if (at) {
         Py_BEGIN_ALLOW_THREADS
-        used = allocate_rows(cells, n, order, start, groups, cell_rows, n_cells, at, listed, slots, s.b[4].buf, s.b[5].buf,
-                             s.b[6].buf);
+        for (Py_ssize_t c = 0; c < n_cells; c++) {
+            at[c] = first[c] - 1;
+            if (left[c] > 0) {
+                at[c]++;
+                out_group[at[c]] = -1;
+                out_rows[at[c]] = left[c];
+            }
+            for (int64_t e = first[c]; e < first[c + 1]; e++)
+                out_cell[e] = c;
+        }
+        for (Py_ssize_t g = 0; g < groups && !bad; g++)
+            for (int64_t i = start[g]; i < start[g + 1]; i++) {
+                if (i + 2 * AHEAD < n) {
+                    ASK_FOR(at, listed[i + 2 * AHEAD]);
+                    ASK_FOR(out_group, at[listed[i + AHEAD]] + 1);
+                    ASK_FOR(out_rows, at[listed[i + AHEAD]] + 1);
+                }
+                int32_t c = listed[i];
+                int64_t e = at[c];
+                if (e >= first[c] && out_group[e] == g) {
+                    out_rows[e]++;
+                    continue;
+                }
+                if (++e >= first[c + 1]) {
+                    bad = 1;
+                    break;
+                }
+                out_group[e] = g;
+                out_rows[e] = 1;
+                at[c] = e;
+            }
+        for (Py_ssize_t c = 0; c < n_cells; c++)
+            bad |= at[c] + 1 != first[c + 1];
         Py_END_ALLOW_THREADS
     }
+    int status = !at ? -1 : bad ? -2 : 0;
     free(at);
-    free(listed);
-    free(slots);
-    int status = bad ? -2 : failed ? -1 : 0;
-    return finish(&s, status, status ? NULL : PyLong_FromLongLong(used));
+    return finish(&s, status, status ? NULL : none());
 }

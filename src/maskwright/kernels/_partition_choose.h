@@ -56,6 +56,8 @@ static int32_t best_dimension(Work *w, const Labels *t, const double *scale, con
         for (Py_ssize_t i = 0; i < n; i++)
             w->value[i] = (int32_t)rows[i * wide + a];
         positions(w, n, (int32_t)range[a], (int32_t)range[wide + a], 0);
+        if (w->failed)
+            return -1;
         part_ranges(rows, w->place, n, wide, inner, q, low, high);
         double loss = 0;
         for (Py_ssize_t b = 0; b < d; b++) {
@@ -116,7 +118,7 @@ static PyObject *choose(PyObject *self, PyObject *args)
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
         memset(members, 0, sizeof(float) * (size_t)(largest * wide));
-        for (Py_ssize_t g = 0; g < groups; g++) {
+        for (Py_ssize_t g = 0; g < groups && !w.failed; g++) {
             Py_ssize_t m = hi[g] - lo[g];
             for (Py_ssize_t i = 0; i < m; i++) {
                 if ((uint32_t)order[lo[g] + i] >= (size_t)rows) {
@@ -137,6 +139,7 @@ static PyObject *choose(PyObject *self, PyObject *args)
             dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high, inner);
         }
         Py_END_ALLOW_THREADS
+        failed = w.failed;
     }
     work_free(&w);
     free(members);

@@ -1,6 +1,8 @@
 /* Cuts of groups: sorted positions by a histogram or a radix sort, then the rows part after part. */
 
 typedef struct {
+    Py_ssize_t largest; /* members of a group */
+    int failed;       /* there was no memory */
     int32_t *table;   /* histogram */
     Py_ssize_t room;
     uint64_t *keys, *other; /* value << 32 | index */
@@ -10,13 +12,32 @@ typedef struct {
 
 static int work_new(Work *w, Py_ssize_t largest)
 {
-    w->room = 4 * largest + 1024;
-    w->table = malloc(sizeof(int32_t) * (size_t)w->room);
-    w->keys = malloc(sizeof(uint64_t) * (size_t)(largest + 1));
-    w->other = malloc(sizeof(uint64_t) * (size_t)(largest + 1));
+    *w = (Work){.largest = largest};
     w->place = malloc(sizeof(int32_t) * (size_t)(largest + 1));
     w->value = malloc(sizeof(int32_t) * (size_t)(largest + 1));
-    return w->table && w->keys && w->other && w->place && w->value ? 0 : -1;
+    return w->place && w->value ? 0 : -1;
+}
+
+/* The histogram is as large as the ranges met so far, the keys are there once they are needed: with hundreds of millions
+ * of rows they would take more than all else. */
+static int with_table(Work *w, Py_ssize_t range)
+{
+    if (range > w->room) {
+        free(w->table);
+        w->room = range + range / 2;
+        w->table = malloc(sizeof(int32_t) * (size_t)w->room);
+        w->room = w->table ? w->room : 0;
+    }
+    return w->table != NULL;
+}
+
+static int with_keys(Work *w)
+{
+    if (!w->keys)
+        w->keys = malloc(sizeof(uint64_t) * (size_t)(w->largest + 1));
+    if (!w->other)
+        w->other = malloc(sizeof(uint64_t) * (size_t)(w->largest + 1));
+    return w->keys && w->other;
 }
 
 static void work_free(Work *w)
@@ -62,7 +83,11 @@ static int32_t positions(Work *w, Py_ssize_t n, int32_t least, int32_t most, Py_
 {
     Py_ssize_t range = (Py_ssize_t)most - least + 1;
     int32_t found = least;
-    if (range <= 4 * n + 16 && range < w->room) {
+    if (range <= 4 * n + 16) {
+        if (!with_table(w, range)) {
+            w->failed = 1;
+            return found;
+        }
         memset(w->table, 0, sizeof(int32_t) * (size_t)range);
         for (Py_ssize_t i = 0; i < n; i++)
             w->table[w->value[i] - least]++;
@@ -76,6 +101,10 @@ static int32_t positions(Work *w, Py_ssize_t n, int32_t least, int32_t most, Py_
         }
         for (Py_ssize_t i = 0; i < n; i++)
             w->place[i] = w->table[w->value[i] - least]++;
+        return found;
+    }
+    if (!with_keys(w)) {
+        w->failed = 1;
         return found;
     }
     for (Py_ssize_t i = 0; i < n; i++)
@@ -129,6 +158,8 @@ static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t
     }
     Py_ssize_t at = mode == STRICT_LE ? (n - 1) / 2 : n / 2;
     int32_t middle = n ? positions(w, n, least, most, at) : 0;
+    if (w->failed)
+        return;
     if (mode != EVEN) {
         int64_t left = 0;
         for (Py_ssize_t i = 0; i < n; i++) {
@@ -179,9 +210,10 @@ static PyObject *cut(PyObject *self, PyObject *args)
     int failed = work_new(&w, largest_segment(lo, hi, groups)) < 0 || !cursor || !inner;
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t g = 0; g < groups; g++)
+        for (Py_ssize_t g = 0; g < groups && !w.failed; g++)
             cut_group(&w, codes, d, order, lo[g], hi[g], dims[g], mode, q, fresh, bounds + g * (q + 1), cursor, inner);
         Py_END_ALLOW_THREADS
+        failed = w.failed;
     }
     work_free(&w);
     free(cursor);

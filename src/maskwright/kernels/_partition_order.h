@@ -161,18 +161,18 @@ static int by_key(const void *a, const void *b)
 }
 
 /* List the rows tuple after tuple in the order of `sorting`, those of one tuple by their keys. Tuple t has the rows
- * start[t]..start[t + 1]; cells[i] and tuples[i] = the cell and the tuple of the i-th row listed. */
+ * start[t]..start[t + 1]; cells[i] = the cell of the i-th row listed. */
 static PyObject *arrange(PyObject *self, PyObject *args)
 {
-    Buffers s = {.n = 6};
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*", &s.b[0], &s.b[1], &s.b[2], &s.b[3], &s.b[4], &s.b[5]))
+    Buffers s = {.n = 5};
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &s.b[0], &s.b[1], &s.b[2], &s.b[3], &s.b[4]))
         return NULL;
     const int32_t *sorting = s.b[0].buf, *cell_of = s.b[3].buf;
     const int64_t *start = s.b[1].buf;
     const uint64_t *keys = s.b[2].buf;
-    int32_t *cells = s.b[4].buf, *tuples = s.b[5].buf;
+    int32_t *cells = s.b[4].buf;
     Py_ssize_t n_tuples = s.b[0].len / 4, n = s.b[3].len / 4;
-    int bad = s.b[1].len / 8 != n_tuples + 1 || s.b[2].len / 8 != n || s.b[4].len / 4 != n || s.b[5].len / 4 != n ||
+    int bad = s.b[1].len / 8 != n_tuples + 1 || s.b[2].len / 8 != n || s.b[4].len / 4 != n ||
               !order_fits(sorting, n_tuples, n_tuples) || start[0] != 0 || start[n_tuples] != n;
     int64_t longest = 0, listed = 0;
     for (Py_ssize_t t = 0; t < n_tuples && !bad; t++) {
@@ -193,8 +193,7 @@ static PyObject *arrange(PyObject *self, PyObject *args)
             }
             int64_t begin = start[sorting[i]], m = start[sorting[i] + 1] - begin;
             if (m == 1) {
-                cells[at] = cell_of[begin];
-                tuples[at++] = sorting[i];
+                cells[at++] = cell_of[begin];
                 continue;
             }
             for (int64_t j = 0; j < m; j++)
@@ -209,10 +208,8 @@ static PyObject *arrange(PyObject *self, PyObject *args)
                         run[k] = run[k - 1];
                     run[k] = x;
                 }
-            for (int64_t j = 0; j < m; j++) {
+            for (int64_t j = 0; j < m; j++)
                 cells[at + j] = cell_of[run[j].row];
-                tuples[at + j] = sorting[i];
-            }
             at += m;
         }
         Py_END_ALLOW_THREADS

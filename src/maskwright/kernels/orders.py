@@ -103,45 +103,44 @@ def arrange(
     keys: NDArray[np.uint64],
     cell_of: Int32s,
     kernel: ModuleType | None = compiled,
-) -> tuple[Int32s, Int32s]:
-    """The cells and the tuples of the rows, listed tuple after tuple in the order of `sorting`.
+) -> Int32s:
+    """The cells of the rows, listed tuple after tuple in the order of `sorting`.
 
     Rows come in the order of their tuples: `rows[t]` of tuple t, `cell_of[i]` the cell of the i-th. Those of one
     tuple are listed by their keys, which are drawn at random.
     """
     start = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    cells, tuples = np.empty(len(cell_of), dtype=np.int32), np.empty(len(cell_of), dtype=np.int32)
     if kernel is not None:
-        kernel.arrange(sorting, start, keys, cell_of, cells, tuples)
-        return cells, tuples
+        cells = np.empty(len(cell_of), dtype=np.int32)
+        kernel.arrange(sorting, start, keys, cell_of, cells)
+        return cells
     place = np.empty(len(sorting), dtype=np.int32)
     place[sorting] = np.arange(len(sorting), dtype=np.int32)
-    tuple_of = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
-    listed = np.lexsort((keys, place[tuple_of]))
-    return cell_of[listed], tuple_of[listed]
+    return cell_of[np.lexsort((keys, np.repeat(place, rows)))]
 
 
 def allocated(
-    cells: Int32s, order: Int32s, start: Ints, cell_rows: Ints, kernel: ModuleType | None = compiled
-) -> tuple[Int32s, Int32s, Ints]:
+    listed: Int32s, start: Ints, cell_rows: Ints, kernel: ModuleType | None = compiled
+) -> tuple[Ints, Ints, Ints]:
     """Entries (cell, group, rows), by cell and then by group, of rows in groups; group −1: rows not listed.
 
-    Group g holds the rows `order[start[g]:start[g + 1]]`; row i is one of the `cell_rows[cells[i]]` of its cell.
+    Group g holds the rows `listed[start[g]:start[g + 1]]`, each named by its cell; cell c has `cell_rows[c]` rows.
     """
-    n, n_cells = len(cells), len(cell_rows)
     if kernel is not None:
-        found, groups = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-        rows = np.empty(n, dtype=np.int64)
-        used = kernel.allocate(cells, np.ascontiguousarray(order), start, cell_rows, found, groups, rows)
-        return found[:used], groups[:used], rows[:used].copy()
-    there = np.zeros(n, dtype=bool)
-    there[order] = True
-    dropped = np.flatnonzero(~there).astype(np.int32)
-    group_of = np.repeat(np.arange(-1, len(start) - 1, dtype=np.int32), [len(dropped), *np.diff(start)])
-    # rows are listed group by group, and a stable sort by cell keeps that order inside a cell
-    groups = group_of[sorted_by(cells[np.concatenate([dropped, order])], n_cells, None)]
-    by_cell = np.repeat(np.arange(n_cells, dtype=np.int32), cell_rows)
-    first = np.flatnonzero(
-        np.concatenate([[True], (by_cell[1:] != by_cell[:-1]) | (groups[1:] != groups[:-1])])
-    )
-    return by_cell[first], groups[first], np.diff(np.append(first, n))
+        listed = np.ascontiguousarray(listed)
+        first, left = np.empty(len(cell_rows) + 1, dtype=np.int64), np.empty(len(cell_rows), dtype=np.int64)
+        used = kernel.count_entries(listed, start, cell_rows, first, left)
+        cells, groups, rows = (np.empty(used, dtype=np.int64) for _ in range(3))
+        kernel.allocate(listed, start, first, left, cells, groups, rows)
+        return cells, groups, rows
+    taken = np.bincount(listed, minlength=len(cell_rows))
+    if len(taken) > len(cell_rows) or (taken > cell_rows).any():
+        raise ValueError("arrays do not fit together")
+    left = cell_rows - taken
+    radix = len(start)
+    group_of = np.repeat(np.arange(1, radix), np.diff(start))
+    keys, counts = np.unique(listed.astype(np.int64) * radix + group_of, return_counts=True)
+    over = np.flatnonzero(left)
+    keys, counts = np.concatenate([over * radix, keys]), np.concatenate([left[over], counts])
+    index = np.argsort(keys)
+    return keys[index] // radix, keys[index] % radix - 1, counts[index]

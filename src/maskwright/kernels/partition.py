@@ -1,8 +1,9 @@
 """Partitions of rows: ranges and cuts of many groups at once, and the value counts of groups.
 
-A group is a segment lo..hi of `order`, which lists row numbers, ascending inside each group; `codes` holds the
-rank of each quasi-identifier, one line per row. Each function calls the compiled kernel where it is installed
-and its numpy twin where it is not; the results are the same.
+A group is a segment lo..hi of `order`, which lists rows; `codes` holds the rank of each quasi-identifier, one line
+per row. Nothing but their places in `order` tells rows apart: it may as well list the cells of the rows, again and
+again, with one line of `codes` per cell. Each function calls the compiled kernel where it is installed and its numpy
+twin where it is not; the results are the same.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def cut(
 ) -> tuple[Int32s, Ints]:
     """Cut each segment along its dimension: the rows part after part, and the bounds of the parts.
 
-    even: by (rank, row number) into parts whose sizes differ by at most one.
+    even: by (rank, place in `order`) into parts whose sizes differ by at most one.
     lt: ranks below that at sorted place ⌊n/2⌋ to the left. le: ranks up to that at ⌊(n−1)/2⌋ to the left.
     """
     fresh = order.copy()
@@ -232,7 +233,7 @@ def count(
     ordered: bool = False,
     kernel: ModuleType | None = compiled,
 ) -> ValueCounts:
-    """How often each code of `values` (one per row number) occurs in each segment."""
+    """How often each code of `values` (one per number that `order` may list) occurs in each segment."""
     radix = len(domain) + 1
     if kernel is None:
         places, owner = members(lo, hi)
@@ -244,4 +245,5 @@ def count(
     start = np.empty(len(lo) + 1, dtype=np.int64)
     found, counts = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int64)
     used = kernel.count(values, radix, order, lo, hi, start, found, counts)
-    return ValueCounts(domain, start, found[:used], counts[:used], ordered)
+    # views would keep the room for every row: most of it where many rows of a group share a value
+    return ValueCounts(domain, start, found[:used].copy(), counts[:used].copy(), ordered)

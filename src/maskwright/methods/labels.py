@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from maskwright.kernels.partition import WORD, Covers, Int32s, spans
 from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 
 LabelStyle = Literal["hierarchy", "ranges"]
+Numbers = NDArray[np.integer[Any]]
+CHUNK = 1 << 20  # groups that are labelled at a time
 
 
 def usable_levels(hierarchy: Hierarchy, levels: Mapping[str, Sequence[int]], style: LabelStyle) -> list[int]:
@@ -74,49 +76,77 @@ def covers(
 
 def label_groups(
     summary: Summary, levels: Mapping[str, Sequence[int]], style: LabelStyle, tuples: Int32s, start: Ints
-) -> tuple[Labels, ...]:
-    """The labels of groups; group g holds the rows with tuples `tuples[start[g]:start[g + 1]]`."""
+) -> tuple[tuple[Labels, ...], Int32s]:
+    """The labels of groups; group g holds the rows with tuples `tuples[start[g]:start[g + 1]]`.
+
+    Also their numbers, one line per attribute, which the labels share: there may be millions of groups.
+    """
     axes = axes_of(summary)
+    codes = np.empty((len(axes), len(start) - 1), dtype=np.int32)
     if not axes:
-        return ()
+        return (), codes
     used = [usable_levels(axis.hierarchy, levels, style) for axis in axes]
-    wanted = [
-        (a, first)
-        for a, axis in enumerate(axes)
-        if not used[a] and not axis.hierarchy.ordered
-        for first in range(0, len(axis.code), WORD)
-    ]
+    sets = [not used[a] and not axis.hierarchy.ordered for a, axis in enumerate(axes)]
     matrix = tuple_ranks(summary, axes)
-    low, high, masks = spans(
-        matrix, np.ascontiguousarray(tuples), start[:-1].copy(), start[1:].copy(), wanted
-    )  # fmt: skip
+    ends, words = _held(matrix, [len(axis.code) for axis in axes], sets, np.ascontiguousarray(tuples), start)
     result = []
     for a, axis in enumerate(axes):
-        if used[a]:
-            held = Spans(low[:, a], high[:, a], matrix[:, a], tuples, start[:-1])
-            result.append(_blocks(axis, used[a], held))
-        elif axis.hierarchy.ordered:
-            result.append(_ranges(axis.hierarchy, low[:, a], high[:, a]))
+        if sets[a]:
+            labels = _sets(axis, words.pop(a))
+        elif used[a]:
+            labels = _blocks(axis, used[a], Spans(*ends.pop(a), matrix[:, a], tuples, start[:-1]))
         else:
-            words = [masks[:, j] for j, (b, _) in enumerate(wanted) if a == b]
-            result.append(_sets(axis, words))
-    return tuple(result)
+            labels = _ranges(axis.hierarchy, *ends.pop(a))
+        codes[a] = labels.of_group
+        result.append(replace(labels, of_group=codes[a]))
+    return tuple(result), codes
+
+
+def _held(
+    matrix: Int32s, sizes: Sequence[int], sets: Sequence[bool], tuples: Int32s, start: Ints
+) -> tuple[dict[int, tuple[Numbers, Numbers]], dict[int, list[Numbers]]]:
+    """By attribute the least and the largest rank of each group; or, for sets, words that say which ranks it holds.
+
+    Each in the smallest type that has room for it, for some groups at a time: together they are much smaller than
+    what the kernel gives for all.
+    """
+    n, d = len(start) - 1, len(sizes)
+    wanted = [(a, first) for a in range(d) if sets[a] for first in range(0, sizes[a], WORD)]
+    bits = [min(WORD, sizes[a] - first) for a, first in wanted]
+    found = [np.empty(n, dtype=np.min_scalar_type((1 << b) - 1)) for b in bits]
+    ends = {
+        a: tuple(np.empty(n, dtype=np.min_scalar_type(sizes[a])) for _ in range(2))
+        for a in range(d)
+        if not sets[a]
+    }
+    for at in range(0, n, CHUNK):
+        part = slice(at, min(n, at + CHUNK))
+        lo, hi = start[:-1][part].copy(), start[1:][part].copy()
+        *least_and_most, masks = spans(matrix, tuples, lo, hi, wanted)
+        for a, pair in ends.items():
+            for side, ranks in zip(pair, least_and_most, strict=True):
+                side[part] = ranks[:, a]
+        for j, word in enumerate(found):
+            word[part] = masks[:, j]
+    words: dict[int, list[Numbers]] = {a: [] for a in range(d) if sets[a]}
+    for (a, _), word in zip(wanted, found, strict=True):
+        words[a].append(word)
+    return ends, words  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
 class Spans:
     """The least and the largest rank of each group; and, where that is not enough, the rank of every row."""
 
-    low: Int32s
-    high: Int32s
+    low: Numbers
+    high: Numbers
     of_tuple: Int32s
     tuples: Int32s
     start: Ints
 
-    def pairs(self, radix: int) -> tuple[Spans, Ints]:
+    def pairs(self, radix: int) -> tuple[Spans, Int32s]:
         """The few pairs of least and largest rank that occur, and the pair of each group."""
-        keys, of_group = _numbered(self.low.astype(np.int64) * radix + self.high, radix * radix)
-        low, high = (keys // radix).astype(np.int32), (keys % radix).astype(np.int32)
+        low, high, of_group = _pairs(self.low, self.high, radix)
         return Spans(low, high, self.of_tuple, self.tuples, self.start), of_group
 
     def inside(self, blocks: Int32s) -> NDArray[np.bool_]:
@@ -130,7 +160,7 @@ def _blocks(axis: Axis, used: Sequence[int], held: Spans) -> Labels:
     hierarchy = axis.hierarchy
     of_rank = [hierarchy.levels[j].blocks[axis.code] for j in used]
     neighbours = [_contiguous(blocks) for blocks in of_rank]
-    of_pair: Ints | None = None
+    of_pair: Int32s | None = None
     if all(neighbours):  # then the least and the largest rank decide
         held, of_pair = held.pairs(len(axis.code))
     low, high = held.low, held.high
@@ -160,14 +190,13 @@ def _contiguous(blocks: Int32s) -> bool:
     return int((np.diff(blocks) != 0).sum()) + 1 == len(np.unique(blocks))
 
 
-def _ranges(hierarchy: Hierarchy, low: Int32s, high: Int32s) -> Labels:
+def _ranges(hierarchy: Hierarchy, low: Numbers, high: Numbers) -> Labels:
     """first-last; a single value is itself."""
-    radix = hierarchy.base + 1
-    keys, of_group = _numbered(low.astype(np.int64) * radix + high, radix * radix)
+    least, most, of_group = _pairs(low, high, hierarchy.base + 1)
     between = ".." if any("-" in value for value in hierarchy.values) else "-"
     texts: list[str | None] = []
     leaves = []
-    for a, b in ((k // radix, k % radix) for k in keys.tolist()):
+    for a, b in zip(least.tolist(), most.tolist(), strict=True):
         everything = a == 0 or b - a + 1 == hierarchy.base
         if a == b:
             texts.append(hierarchy.values[a - 1] if a else None)
@@ -179,7 +208,7 @@ def _ranges(hierarchy: Hierarchy, low: Int32s, high: Int32s) -> Labels:
     return _labels(hierarchy, texts, leaves, of_group)
 
 
-def _sets(axis: Axis, words: Sequence[Ints]) -> Labels:
+def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
     """{a, b}; a single value is itself, all of them are `*`. The words say which ranks a group holds, as bits."""
     hierarchy = axis.hierarchy
     quote = any(set(value) & set("{},") for value in hierarchy.values)
@@ -204,19 +233,35 @@ def _sets(axis: Axis, words: Sequence[Ints]) -> Labels:
     return _labels(hierarchy, texts, leaves, of_group.reshape(-1))
 
 
-def _numbered(keys: Ints, radix: int) -> tuple[Ints, Ints]:
+def _pairs(low: Numbers, high: Numbers, radix: int) -> tuple[Ints, Ints, Int32s]:
+    """The distinct pairs of ranks (below radix), ascending, and which of them each pair is."""
+    kind = np.min_scalar_type(radix * radix)
+    keys, of_group = _numbered(low.astype(kind) * kind.type(radix) + high.astype(kind), radix * radix)
+    return keys // radix, keys % radix, of_group
+
+
+def _numbered(keys: Numbers, radix: int) -> tuple[Ints, Int32s]:
     """The distinct keys (from 0 to radix − 1), ascending, and which of them each key is."""
+    chunks = [slice(at, at + CHUNK) for at in range(0, len(keys), CHUNK)]
+    of_key = np.empty(len(keys), dtype=np.int32)
     if radix > max(1 << 16, len(keys)):
-        return np.unique(keys, return_inverse=True)
+        found = np.unique(np.concatenate([np.unique(keys[part]) for part in chunks] or [keys]))
+        for part in chunks:
+            of_key[part] = np.searchsorted(found, keys[part])
+        return found.astype(np.int64), of_key
     there = np.zeros(radix, dtype=bool)
-    there[keys] = True
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
+    for part in chunks:
+        there[keys[part]] = True
+    number = (np.cumsum(there) - 1).astype(np.int32)
+    for part in chunks:
+        of_key[part] = number[keys[part]]
+    return np.flatnonzero(there), of_key
 
 
-def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Ints) -> Labels:
+def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Numbers) -> Labels:
     return Labels(
         hierarchy.attribute,
         tuple(texts),
         np.array(leaves, dtype=np.int64),
-        of_group.astype(np.int32).reshape(-1),
+        of_group.astype(np.int32, copy=False).reshape(-1),
     )

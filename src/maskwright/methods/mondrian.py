@@ -25,7 +25,7 @@ from maskwright.methods.anatomize import Anatomize, anatomized
 from maskwright.methods.axes import Axis, axes_of, tuple_ranks
 from maskwright.methods.even_plan import EvenPlan, Splits, even_plan
 from maskwright.methods.labels import LabelStyle, covers
-from maskwright.methods.orders import arranged
+from maskwright.methods.orders import arranged_cells
 from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, SplitTree, to_grouping
 
@@ -79,12 +79,14 @@ class Mondrian(Method):
 
     def group(self, task: Task) -> Grouping:
         if self.ties == "random":
-            rows = Rows.expand(task, self.name)
+            order = Rows.expand(task, self.name).cells
+            rows = Rows.one_of_each_cell(task.summary)
         else:
-            rows = arranged(task, "lexicographic", None, self.name)
+            rows, order = arranged_cells(task, "lexicographic", None, self.name)
         requirement = Requirement(task, rows, self.name)
-        plan = self.plan(rows.n, requirement)
-        parts, depth = self.partition(task, rows, requirement, plan)
+        plan = self.plan(len(order), requirement)
+        parts, depth = self.partition(task, rows, order, requirement, plan)
+        del order
         search: dict[str, Any] = {"cut": self.cut, "dimensions": self.dimensions, "depth": depth}
         if requirement.looks_at_values and (self.cut == "strict" or self.dimensions == "fallback"):
             search["note"] = VOID[self.dimensions]
@@ -103,14 +105,13 @@ class Mondrian(Method):
         return even_plan(n, self.least or max(2, requirement.least), self.splits)
 
     def partition(
-        self, task: Task, rows: Rows, requirement: Requirement, plan: EvenPlan | None
+        self, task: Task, rows: Rows, order: Int32s, requirement: Requirement, plan: EvenPlan | None
     ) -> tuple[Partition, int]:
-        """The groups, and how often the table was cut."""
+        """The groups, and how often the table was cut. `order` lists the rows (or one of each cell again and again)."""
         axes = axes_of(rows.summary)
         codes = tuple_ranks(rows.summary, axes)[rows.tuples]
-        order = np.arange(rows.n, dtype=np.int32)
         if plan is not None and plan.dropped:
-            order = np.sort(task.rng.permutation(order)[plan.dropped :])
+            order = order[_kept(len(order), plan.dropped, task.rng)]
         chooser = self._chooser(task, axes, codes, order)
         least = self.min_child if self.min_child is not None else requirement.least
         mode: Mode = self.side if self.cut == "strict" else "even"
@@ -121,6 +122,15 @@ class Mondrian(Method):
         if self.dimensions == "fallback" or self.choose == "range" or not len(axes):
             return ByRange(axes, codes, order, every=self.dimensions == "fallback")
         return ByLoss(covers(axes, task.levels, self.labels, task.weights), codes)
+
+
+def _kept(n: int, dropped: int, rng: np.random.Generator) -> Bools:
+    """All of n places but so many, drawn at random."""
+    places = np.arange(n, dtype=np.int32)
+    rng.shuffle(places)
+    kept = np.ones(n, dtype=bool)
+    kept[places[:dropped]] = False
+    return kept
 
 
 class ByLoss:
@@ -217,6 +227,8 @@ class Cutter:
                 order = fresh  # the order inside groups that are finished says nothing
             else:
                 places, _ = partition.members(lo[tried[good]], hi[tried[good]])
+                if turn == 0:
+                    order = order.copy()  # it belongs to the caller
                 order[places] = fresh[places]
         return order, accepted, bounds[accepted]
 

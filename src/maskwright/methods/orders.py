@@ -14,7 +14,7 @@ from maskwright.core.method import Task
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.errors import PolicyError
-from maskwright.kernels.orders import DIGIT, arrange, by_digits, hilbert_digits
+from maskwright.kernels.orders import DIGIT, arrange, by_digits, hilbert_digits, sorted_by
 from maskwright.kernels.partition import Int32s
 from maskwright.methods.axes import Axis, axes_of
 from maskwright.methods.rows import Rows, joint_of, refuse_unfit
@@ -25,12 +25,32 @@ OrderName = Literal["lexicographic", "hilbert"]
 def arranged(task: Task, order: OrderName, priority: Sequence[str] | None, method: str) -> Rows:
     """All rows, numbered along the order; those with equal quasi-identifiers at random."""
     refuse_unfit(task.summary, method)
+    numbers = np.arange(len(joint_of(task.summary).rows), dtype=np.int32)
+    return Rows(task.summary, _listed(task, tuple_order(task.summary, order, priority, method), numbers))
+
+
+def arranged_cells(
+    task: Task, order: OrderName, priority: Sequence[str] | None, method: str
+) -> tuple[Rows, Int32s]:
+    """One row of each cell, numbered along the order, and the same list with all rows, each by the row of its cell.
+
+    What is known of rows is then kept once for each cell, and what is listed close together lies close together.
+    """
+    refuse_unfit(task.summary, method)
     summary, joint = task.summary, joint_of(task.summary)
-    keys = task.rng.integers(0, 2**64, summary.n_rows, dtype=np.uint64)
-    cell_of = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
     sorting = tuple_order(summary, order, priority, method)
-    cells, tuples = arrange(sorting, summary.rows, keys, cell_of)
-    return Rows(summary, cells, tuples)
+    place = np.empty(len(sorting), dtype=np.int32)
+    place[sorting] = np.arange(len(sorting), dtype=np.int32)
+    cells = sorted_by(place[joint.tuples], len(sorting))
+    numbers = np.empty(len(cells), dtype=np.int32)
+    numbers[cells] = np.arange(len(cells), dtype=np.int32)
+    return Rows(summary, cells), _listed(task, sorting, numbers)
+
+
+def _listed(task: Task, sorting: Int32s, numbers: Int32s) -> Int32s:
+    """The number of each row's cell, tuple after tuple, the rows of a tuple at random."""
+    keys = task.rng.integers(0, 2**64, task.summary.n_rows, dtype=np.uint64)
+    return arrange(sorting, task.summary.rows, keys, np.repeat(numbers, joint_of(task.summary).rows))
 
 
 def tuple_order(summary: Summary, order: OrderName, priority: Sequence[str] | None, method: str) -> Int32s:

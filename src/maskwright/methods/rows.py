@@ -25,11 +25,10 @@ from maskwright.methods.labels import LabelStyle, label_groups
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i, `tuples[i]` its tuple."""
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
 
     summary: Summary
     cells: Int32s
-    tuples: Int32s
     _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
 
     @property
@@ -40,6 +39,11 @@ class Rows:
     def joint(self) -> Joint:
         return joint_of(self.summary)
 
+    @property
+    def tuples(self) -> Int32s:
+        """The tuple of each row."""
+        return self.joint.tuples.astype(np.int32)[self.cells]
+
     def values(self, attribute: str) -> Int32s:
         """The code of a sensitive attribute in each row."""
         if attribute not in self._values:
@@ -48,8 +52,9 @@ class Rows:
         return self._values[attribute]
 
     @staticmethod
-    def of_cells(summary: Summary, cells: Int32s) -> Rows:
-        return Rows(summary, cells, joint_of(summary).tuples.astype(np.int32)[cells])
+    def one_of_each_cell(summary: Summary) -> Rows:
+        """Row i stands for all rows of cell i: a partition lists it once for each of them."""
+        return Rows(summary, np.arange(len(joint_of(summary).rows), dtype=np.int32))
 
     @staticmethod
     def expand(task: Task, method: str) -> Rows:
@@ -58,7 +63,7 @@ class Rows:
         joint = joint_of(task.summary)
         cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
         task.rng.shuffle(cells)
-        return Rows.of_cells(task.summary, cells)
+        return Rows(task.summary, cells)
 
 
 def joint_of(summary: Summary) -> Joint:
@@ -82,7 +87,10 @@ def refuse_unfit(summary: Summary, method: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Groups of rows: group g holds `order[start[g]:start[g + 1]]`; rows that are not listed were dropped."""
+    """Groups of rows: group g holds `order[start[g]:start[g + 1]]`; rows that are not listed were dropped.
+
+    Rows of one cell are the same to everybody, so that `order` may also name one of them again and again.
+    """
 
     order: Int32s
     start: Ints
@@ -149,13 +157,13 @@ def to_grouping(
     task: Task, rows: Rows, parts: Partition, labels: LabelStyle, search: dict[str, Any]
 ) -> Grouping:
     """The grouping that a partition of the rows makes: allocation by cell, labels, classes."""
-    allocation = allocate(rows, parts)
-    n = parts.n_groups
-    texts = label_groups(rows.summary, task.levels, labels, rows.tuples[parts.order], parts.start)
+    listed = rows.cells[parts.order]
     names = tuple(h.attribute for h in rows.summary.attributes)
-    codes = np.array([t.of_group for t in texts], dtype=np.int32).reshape(len(names), n)
-    search = {"groups": n, "dropped_rows": rows.n - len(parts.order), **search}
+    tuples = rows.joint.tuples.astype(np.int32)
+    texts, codes = label_groups(rows.summary, task.levels, labels, tuples[listed], parts.start)
     classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
+    search = {"groups": parts.n_groups, "dropped_rows": rows.summary.n_rows - len(listed), **search}
+    allocation = allocate(rows.joint, listed, parts.start)
     return Grouping(rows.summary, allocation, texts, classes, search=search, ancestors=parts.ancestors)
 
 
@@ -184,11 +192,10 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
     else:
         groups = np.repeat(allocation.groups.astype(np.int32), allocation.rows)
         cells = np.repeat(allocation.cells.astype(np.int32), allocation.rows)
-    return Rows.of_cells(grouping.summary, cells), Partition.of_groups(groups)
+    return Rows(grouping.summary, cells), Partition.of_groups(groups)
 
 
-def allocate(rows: Rows, parts: Partition) -> Allocation:
-    """Entries (cell, group) → rows, sorted by cell; dropped rows go to group −1."""
-    cells, groups, counts = allocated(rows.cells, parts.order, parts.start, rows.joint.rows)
-    tuples = rows.joint.tuples[cells].astype(np.int64)
-    return Allocation(tuples, groups.astype(np.int64), counts, cells.astype(np.int64))
+def allocate(joint: Joint, listed: Int32s, start: Ints) -> Allocation:
+    """Entries (cell, group) → rows, sorted by cell, of groups that list the cells of their rows; −1: dropped rows."""
+    cells, groups, counts = allocated(listed, start, joint.rows)
+    return Allocation(joint.tuples[cells], groups, counts, cells)
