@@ -214,9 +214,10 @@ def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
     quote = any(set(value) & set("{},") for value in hierarchy.values)
     if len(words) == 1:
         single, of_group = _numbered(words[0], 1 << min(WORD, len(axis.code)))
-        keys = single[None, :]
+        keys: Numbers = single[None, :]
     else:
-        keys, of_group = np.unique(np.stack(words), axis=1, return_inverse=True)
+        keys, inverse = np.unique(np.stack(words), axis=1, return_inverse=True)
+        of_group = inverse.reshape(-1).astype(np.int32)
     texts: list[str | None] = []
     leaves = []
     for column in keys.T.tolist():
@@ -230,7 +231,7 @@ def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
         whole = len(values) == hierarchy.base
         texts.append(values[0] if len(values) == 1 else TOP if whole else "{" + ", ".join(shown) + "}")
         leaves.append(len(values))
-    return _labels(hierarchy, texts, leaves, of_group.reshape(-1))
+    return _labels(hierarchy, texts, leaves, of_group)
 
 
 def _pairs(low: Numbers, high: Numbers, radix: int) -> tuple[Ints, Ints, Int32s]:
@@ -258,10 +259,5 @@ def _numbered(keys: Numbers, radix: int) -> tuple[Ints, Int32s]:
     return np.flatnonzero(there), of_key
 
 
-def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Numbers) -> Labels:
-    return Labels(
-        hierarchy.attribute,
-        tuple(texts),
-        np.array(leaves, dtype=np.int64),
-        of_group.astype(np.int32, copy=False).reshape(-1),
-    )
+def _labels(hierarchy: Hierarchy, texts: list[str | None], leaves: list[int], of_group: Int32s) -> Labels:
+    return Labels(hierarchy.attribute, tuple(texts), np.array(leaves, dtype=np.int64), of_group)

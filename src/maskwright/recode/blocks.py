@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maskwright.core.classes import Ints
+from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.grouping import Grouping
 from maskwright.core.plan import Block, GroupPlan
 from maskwright.errors import PolicyError
@@ -97,16 +97,26 @@ def _block(grouping: Grouping, names: tuple[str, ...], number: Ints) -> Block:
     summary = grouping.summary
     domains = tuple(summary.sensitive[name].values for name in names)
     if len(names) == 1:
-        counts = grouping.published_classes.sensitive[names[0]]
-        codes, groups, rows = counts.codes[None, :], number[counts.owner], counts.counts
-    else:
-        entries = disguised(e.by_cell(grouping), grouping)
-        assert entries.values is not None  # noqa: S101 - entries of cells
-        chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
-        codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)
+        return Block(names, domains, *_by_number(grouping.published_classes.sensitive[names[0]], number))
+    entries = disguised(e.by_cell(grouping), grouping)
+    assert entries.values is not None  # noqa: S101 - entries of cells
+    chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
+    codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)
     there = np.flatnonzero(groups > 0)
-    there = there[np.argsort(groups[there], kind="stable")]
     return Block(names, domains, codes[:, there], groups[there], rows[there])
+
+
+def _by_number(
+    counts: ValueCounts, number: Ints
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Ints, Ints]:
+    """The counts of the groups that have a number, by number: their entries are moved group by group, not sorted."""
+    shown = np.flatnonzero(number)
+    group = np.empty(len(shown), dtype=np.int64)
+    group[number[shown] - 1] = shown
+    first, entries = counts.start[group], np.diff(counts.start)[group]
+    index = np.repeat(first - np.cumsum(entries) + entries, entries)
+    index += np.arange(len(index))
+    return counts.codes[None, index], np.repeat(number[group], entries), counts.counts[index]
 
 
 def _added_up(

@@ -36,10 +36,8 @@ class Entries:
 def by_tuple(grouping: Grouping) -> Entries:
     """The allocation, whatever the sensitive values."""
     allocation = grouping.allocation
-    order = np.argsort(allocation.tuples, kind="stable")
-    tuples = allocation.tuples[order]
-    entries = Entries(tuples, tuples, allocation.groups[order], allocation.rows[order])
-    return _complete(entries, grouping.summary.rows)
+    tuples, groups, rows = _ascending(allocation.tuples, allocation.groups, allocation.rows)
+    return _complete(Entries(tuples, tuples, groups, rows), grouping.summary.rows)
 
 
 def by_cell(grouping: Grouping) -> Entries:
@@ -47,16 +45,23 @@ def by_cell(grouping: Grouping) -> Entries:
     summary, allocation = grouping.summary, grouping.allocation
     joint = joint_of(summary)
     if allocation.cells is not None:
-        cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
+        cells, tuples, groups, rows = _ascending(
+            allocation.cells, allocation.tuples, allocation.groups, allocation.rows
+        )
     else:
         group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
         group_of[allocation.tuples] = allocation.groups
-        cells, rows = np.arange(len(joint.rows), dtype=np.int64), joint.rows
-        groups = group_of[joint.tuples]
-    order = np.argsort(cells, kind="stable")
-    cells = cells[order]
-    entries = Entries(cells, joint.tuples[cells], groups[order], rows[order], joint.values[:, cells])
-    return _complete(entries, joint.rows)
+        cells, tuples, rows = np.arange(len(joint.rows), dtype=np.int64), joint.tuples, joint.rows
+        groups = group_of[tuples]
+    return _complete(Entries(cells, tuples, groups, rows, joint.values[:, cells]), joint.rows)
+
+
+def _ascending(keys: Ints, *others: Ints) -> list[Ints]:
+    """All of them by key; as they are where they are sorted already, since copies of millions of entries are large."""
+    if (keys[1:] >= keys[:-1]).all():
+        return [keys, *others]
+    order = np.argsort(keys, kind="stable")
+    return [column[order] for column in (keys, *others)]
 
 
 def joint_of(summary: Summary) -> Joint:
@@ -105,7 +110,7 @@ def numbered(entries: Entries, n_groups: int, rng: np.random.Generator | None) -
 
 def group_numbers(entries: Entries, number: Ints) -> Ints:
     """The published group number of each entry; 0: its rows are left out."""
-    return np.where(entries.groups >= 0, number[entries.groups], 0)
+    return np.append(number, 0)[entries.groups]  # group -1 is the last one
 
 
 def quasi_identifiers(grouping: Grouping, entries: Entries, exact: bool) -> list[Published]:
