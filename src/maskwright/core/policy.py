@@ -279,7 +279,8 @@ class Policy(Settings):
     def to_dict(self) -> dict[str, Any]:
         """What a policy file would say: plain values, defaults left out."""
         values: dict[str, Any] = {"version": 1}
-        dumped = self.model_dump(mode="json", exclude_defaults=True)
+        named = {"require", "method"}  # their parameters are not checked yet, and may be anything
+        dumped = self.model_dump(mode="json", exclude_defaults=True, exclude=named)
         for key in ("input", "output", "unit", "missing", "population", "preset"):
             if key in dumped:
                 values[key] = dumped[key]

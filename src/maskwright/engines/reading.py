@@ -242,7 +242,7 @@ def _encoding(path: Path, reading: Reading) -> str:
     try:
         asked = codecs.lookup(reading.encoding).name
         "".encode(asked)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InputError(
             f"input: there is no encoding {reading.encoding!r}; try utf-8, cp1252 or utf-16"
         ) from None
