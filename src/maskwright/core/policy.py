@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 
 from maskwright.core.builders import HierarchySpec
 from maskwright.core.exact import Exact
+from maskwright.core.formulas import Formulas
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered, Settings, parse, shown
 from maskwright.core.yaml_text import dump_yaml, load_yaml
@@ -51,6 +52,9 @@ class Output(Settings):
     """How the release is written."""
 
     format: Literal["csv", "parquet"] | None = Field(None, description="default: as the input")
+    formulas: Formulas = Field(
+        "refuse", description="cells of a CSV file that a spreadsheet would run; escape: put an apostrophe before them"
+    )
 
 
 class Column(Settings):

@@ -12,9 +12,11 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import Formulas, escape
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
+from maskwright.engines import formulas as spreadsheet
 from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, recounting, sets, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
@@ -146,11 +148,16 @@ class DuckDBEngine:
         made = [_published(t, name, part) for name, part in zip(names, recoded, strict=True)]
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
 
-    def write(self, table: Table, path: Path, format: str) -> None:
+    def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        relation = self._named(t, as_text=format == "csv")
+        if format == "csv" and formulas == "refuse":
+            for info in t.columns:
+                spreadsheet.refuse_name(info.name)
+                if spreadsheet.can_hold(info):
+                    spreadsheet.refuse(self._db, t.source(), info.name, t.text(info.name), t.parameters)
+        relation = self._named(t, as_text=format == "csv", escaped=format == "csv" and formulas == "escape")
         try:
             if format == "parquet":
                 relation.write_parquet(str(path), compression="zstd")
@@ -181,9 +188,14 @@ class DuckDBEngine:
     def close(self) -> None:
         self._db.close()
 
-    def _named(self, t: DuckTable, as_text: bool = False) -> Any:
+    def _named(self, t: DuckTable, as_text: bool = False, escaped: bool = False) -> Any:
         """The table under its own column names, in the order of its rows."""
         values = [(name, t.text(name) if as_text else t.value(name)) for name in t.names]
+        if escaped:
+            values = [
+                (escape(name), spreadsheet.marked(value) if spreadsheet.can_hold(t.info(name)) else value)
+                for name, value in values
+            ]
         if as_text and len(values) == 1:
             # a lone missing value would be an empty line, which readers skip: write it as ""
             values = [(n, exp.Coalesce(this=v, expressions=[exp.Literal.string("")])) for n, v in values]

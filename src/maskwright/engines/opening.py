@@ -13,7 +13,8 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.engines import frames, postgres, sql, statfiles
+from maskwright.core.formulas import unescape
+from maskwright.engines import formulas, frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.database import Database, told
@@ -101,7 +102,12 @@ def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
     finally:
         if utf8 != path:
             utf8.unlink()
-    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in layout.names)
+    names: Sequence[str] = layout.names
+    if reading.escaped:
+        names = [unescape(n) for n in names]
+        changed = {f"c{i}": formulas.unmarked(sql.column(f"c{i}")) for i in range(len(names))}
+        db.run(sql.update(name, changed), {})
+    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in names)
     return DuckTable(columns, "path", "csv", str(path), name, parameters)
 
 
