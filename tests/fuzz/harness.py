@@ -173,7 +173,10 @@ def _work(target: Target, seed: int, first: int, stop: int, shared: mmap.mmap, f
     target.begin()
     result = _nothing(0)
     start = peak = _peak()
+    parent = os.getppid()
     for number in range(first, stop):
+        if os.getppid() != parent:  # nobody is waiting any more
+            return
         shared[:] = struct.pack("q", number)
         given = target.input(seed, number)
         what = attempt(target, given)

@@ -6,7 +6,7 @@ import random
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -22,7 +22,6 @@ from maskwright.verify import verify
 from patients import HEADER, POLICY, patients, write_csv
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
-from tests.fuzz.policies import registered
 from tests.fuzz.tables import csv_bytes, readings
 
 PIECES = [
@@ -98,21 +97,36 @@ COLUMNS = {
     "name": ["identifier"],
     "age": [{"role": "quasi-identifier", "hierarchy": h} for h in
             ({"intervals": [5, 10, 20]}, "suppress", {"mask": "right"}, {"intervals": ["1/3", 1, 10]})],
-    "zip": [{"role": "quasi-identifier", "hierarchy": {"mask": "right"}}, "sensitive", "insensitive"],
+    "zip": [{"role": "quasi-identifier", "hierarchy": {"mask": "right"}}] * 3 + ["sensitive"],
     "sex": [{"role": "quasi-identifier", "hierarchy": "suppress"}, "insensitive", "sensitive"],
     "disease": ["sensitive", {"role": "sensitive", "multivalued": ";"}, {"role": "sensitive", "multivalued": "u"}],
     "ward": ["insensitive", "sensitive"],
 }  # fmt: skip
-SMALL = ["1", "2", "3", "4", "5", "8", "1/2", "0.3", "0.9", "1.5", "10%"]
+SMALL = ["1", "2", "3", "1/2", "0.3", "0.9", "1.5", "10%", "0.99"]
 
 
 def sensible(rng: random.Random, registry: Any, key: str) -> dict[str, Any]:
-    """A registered thing whose numbers are mostly such as somebody would write."""
-    found = registered(rng, registry, key)
-    for field, given in found.items():
-        if given in NUMBERS and rng.random() < 0.8:
+    """A registered thing with settings as somebody would write them, now and then one that nobody would."""
+    name = rng.choice(list(registry))
+    found: dict[str, Any] = {key: name}
+    for field, info in registry[name].model_fields.items():
+        if not info.is_required() and rng.random() < 0.6:
+            continue
+        kind = str(info.annotation)
+        words = [w for w in get_args(info.annotation) if isinstance(w, str)]
+        if words:
+            found[field] = rng.choice(words)
+        elif "bool" in kind:
+            found[field] = rng.choice(["true", "false"])
+        elif "int" in kind and "Fraction" not in kind:
+            found[field] = rng.choice(["1", "2", "2", "3", "4"])
+        elif "Fraction" in kind or "float" in kind:
             found[field] = rng.choice(SMALL)
-    return {f: v for f, v in found.items() if f == key or v in SMALL or v in NUMBERS or rng.random() < 0.3}
+        elif info.is_required():
+            found[field] = value(rng)
+    if len(found) > 1 and rng.random() < 0.3:
+        found[rng.choice([f for f in found if f != key])] = rng.choice(NUMBERS)
+    return found
 
 
 class Releases(Target):

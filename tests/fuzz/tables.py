@@ -103,13 +103,16 @@ class _Tables(Target):
     def end(self) -> None:
         self.engine.close()
 
-    def read(self, path: Path, reading: Reading) -> None:
+    def read(self, path: Path, reading: Reading, whole: bool) -> None:
         self.fed += 1
         if self.fed % 100 == 0:  # tables stay in the engine that opened them
             self.engine.close()
             self.engine = open_engine(threads=1, memory="500MB")
         table = self.engine.open(path, reading)
-        names = [c.name for c in table.columns][:3]
+        names = [c.name for c in table.columns][: 3 if whole else 1]
+        if not whole:
+            self.engine.domain(table, names[0])
+            return
         assert self.engine.count(table) > 0
         self.engine.fingerprint(table)
         self.engine.sample(table, 3)
@@ -123,13 +126,13 @@ class _Tables(Target):
 class CsvFiles(_Tables):
     name = "csv"
 
-    def make(self, rng: random.Random) -> tuple[bytes, Reading]:
-        return csv_bytes(rng), readings(rng, rng.choice([None, None, None, "csv"]))
+    def make(self, rng: random.Random) -> tuple[bytes, Reading, bool]:
+        return csv_bytes(rng), readings(rng, rng.choice([None, None, None, "csv"])), rng.random() < 0.2
 
-    def feed(self, given: tuple[bytes, Reading]) -> None:
+    def feed(self, given: tuple[bytes, Reading, bool]) -> None:
         path = self.folder / "table.csv"
         path.write_bytes(given[0])
-        self.read(path, given[1])
+        self.read(path, *given[1:])
 
 
 TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -196,7 +199,7 @@ def parquet_seed(number: int) -> bytes:
 class ParquetFiles(_Tables):
     name = "parquet"
 
-    def make(self, rng: random.Random) -> tuple[bytes, Reading]:
+    def make(self, rng: random.Random) -> tuple[bytes, Reading, bool]:
         data = parquet_seed(rng.randrange(400))
         way = rng.randrange(10)
         if way == 0:
@@ -218,9 +221,9 @@ class ParquetFiles(_Tables):
             data = data[:4] + pages + data[end:]
         else:
             data = spoil(rng, data)
-        return data, readings(rng, rng.choice([None, None, "parquet", "csv"]))
+        return data, readings(rng, rng.choice([None, None, "parquet", "csv"])), rng.random() < 0.2
 
-    def feed(self, given: tuple[bytes, Reading]) -> None:
+    def feed(self, given: tuple[bytes, Reading, bool]) -> None:
         path = self.folder / "table.parquet"
         path.write_bytes(given[0])
-        self.read(path, given[1])
+        self.read(path, *given[1:])

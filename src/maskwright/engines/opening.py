@@ -130,11 +130,13 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
             null_padding=False,
             ignore_errors=False,
             compression="none",
+            # by itself the database takes the first line end that it sees for that of the lines, also a quoted one
+            lineterminator="LINE_FEED" if layout.line_end == "\n" else None,
         ).create(name)
     except duckdb.OutOfMemoryException:
         with told():
             raise
-    except duckdb.Error as problem:
+    except (duckdb.Error, UnicodeDecodeError) as problem:
         message = str(problem)  # holds the row itself: only numbers are taken from it
     else:
         return name
@@ -159,7 +161,7 @@ def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> Du
         items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
         items.append(sql.alias(sql.column("file_row_number"), "r"))
         db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
-    except duckdb.Error:
+    except (duckdb.Error, UnicodeDecodeError):
         raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
     stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
