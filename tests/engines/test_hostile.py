@@ -84,7 +84,7 @@ def test_the_lists_are_what_they_claim() -> None:
     assert all(len(set(names)) == len(names) for names in groups())
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_ten_thousand_columns(kind: str, tmp_path: Path) -> None:
     names = [f"c{i}" for i in range(10_000)]
     source = SOURCES[kind](names, [tuple(str(i % 2) for _ in names) for i in range(4)], tmp_path)

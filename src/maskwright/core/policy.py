@@ -14,7 +14,7 @@ from maskwright.core.exact import Exact
 from maskwright.core.formulas import Formulas
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered, Settings, parse, shown
-from maskwright.core.yaml_text import dump_yaml, load_yaml
+from maskwright.core.yaml_text import MAX_BYTES, dump_yaml, load_yaml
 from maskwright.errors import PolicyError
 
 Role = Literal["identifier", "quasi-identifier", "sensitive", "insensitive"]
@@ -265,9 +265,11 @@ class Policy(Settings):
             return Policy.of(source, "policy")
         path = Path(source)
         try:
-            text = path.read_bytes()
-        except OSError as problem:
-            raise PolicyError(f"policy file {str(path)!r} cannot be read: {problem.strerror}") from None
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES + 1)  # not more than `load_yaml` would take: a device has no end
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise PolicyError(f"policy file {str(path)!r} cannot be read: {reason}") from None
         policy = Policy.of(load_yaml(text, str(path)), path.name)
         policy._folder = path.parent
         return policy
