@@ -14,17 +14,41 @@ CANARY = "canary.csv"
 RUNS = f"COPY (SELECT 1) TO '{CANARY}'"
 
 NAMES = [
-    '"', "'", "`", "a\"b", "a'b", "a`b", "[a]", "a;b", "a\nb", "a\r\nb", "a\tb", "\\", "a\\", "\\n", "$1", "$a", "?", ":a", "%s",
-    "%(x)s", "{}", "{0}", "{name}", "--", "a--b", "/*", "*/", "*", "**", "a.b", "a,b", "t.c0", "rowid", "file_row_number_",
-    f'"; {RUNS}; --', f"'; {RUNS}; --", f"`; {RUNS}; --", f'x" FROM t; {RUNS}; SELECT "x', "t", "g", "id", "c0", "c1", "k0", "p0",
-    "n", "listed0", "u", "i", "r", "v", "w0", "x", "q", "raw", "source_1", "parquet_1", "published_3", "chunk", "key", "blanks", "m0",
-    "select", "from", "NULL", "true", "group", "order", "table", "level0", "label", "data", "missing", "sum(1)", "count(*)",
-    "аge", "age", "ａge", "ﬁ", "fi", "é", "e\u0301x", "\u202eevil", "\ufeffbom", "🏳️‍🌈", "日本", "a" * 10_000, "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>', "<!--", "]]>", "&amp;", "javascript:alert(1)", "../../x", "con", "0", "-1", "1e9",
-    "__proto__", "constructor", "toString", "[object Object]", "\x1b[31m", "\x7f", "a\u2028b", "#{7*7}", "{{7*7}}", "${7*7}", "%00",
+    '"', "'", "`", "a\"b", "a'b", "a`b", "[a]", "a;b", "a\nb", "a\r\nb", "a\tb", "\\", "a\\", "\\n", "$1",
+    "$a", "?", ":a", "%s",
+    "%(x)s", "{}", "{0}", "{name}", "--", "a--b", "/*", "*/", "*", "**", "a.b", "a,b", "t.c0", "rowid",
+    "file_row_number_",
+    f'"; {RUNS}; --', f"'; {RUNS}; --", f"`; {RUNS}; --", f'x" FROM t; {RUNS}; SELECT "x', "t", "g", "id",
+    "c0", "c1", "k0", "p0",
+    "n", "listed0", "u", "i", "r", "v", "w0", "x", "q", "raw", "source_1", "parquet_1", "published_3",
+    "chunk", "key", "blanks", "m0",
+    "select", "from", "NULL", "true", "group", "order", "table", "level0", "label", "data", "missing",
+    "sum(1)", "count(*)",
+    "аge", "age", "ａge", "ﬁ", "fi", "é", "e\u0301x", "\u202eevil", "\ufeffbom", "🏳️‍🌈", "日本", "a" * 10_000,
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>', "<!--", "]]>", "&amp;", "javascript:alert(1)", "../../x", "con", "0",
+    "-1", "1e9",
+    "__proto__", "constructor", "toString", "[object Object]", "\x1b[31m", "\x7f", "a\u2028b", "#{7*7}",
+    "{{7*7}}", "${7*7}", "%00",
 ]  # fmt: skip
-VALUES = [n for n in NAMES if len(n) < 1000] + ["x" * 5_000, "\x1e\x1e", "a\x1fb", "''", '""', "\\'", "=1+1", "NaN", "inf", "1/0"]
-REFUSED = {"a NUL character": ["a", "b\0c"], "no name": ["a", " "], "more than case": ["Age", "aGE"], "twice": ["a", "a"]}
+VALUES = [n for n in NAMES if len(n) < 1000] + [
+    "x" * 5_000,
+    "\x1e\x1e",
+    "a\x1fb",
+    "''",
+    '""',
+    "\\'",
+    "=1+1",
+    "NaN",
+    "inf",
+    "1/0",
+]
+REFUSED = {
+    "a NUL character": ["a", "b\0c"],
+    "no name": ["a", " "],
+    "more than case": ["Age", "aGE"],
+    "twice": ["a", "a"],
+}
 
 
 def groups(size: int = 11) -> list[list[str]]:

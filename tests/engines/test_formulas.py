@@ -16,7 +16,11 @@ from maskwright.engines.duck import DuckDBEngine
 from maskwright.errors import InputError
 from tests.engines.conftest import flat, plan
 
-CELLS = st.lists(st.text(st.sampled_from("=+-@'\"\t\r\n;,.|1ex＝＋－＠ \u00a0\u200b\ufeffé"), max_size=8), min_size=1, max_size=30)
+CELLS = st.lists(
+    st.text(st.sampled_from("=+-@'\"\t\r\n;,.|1ex＝＋－＠ \u00a0\u200b\ufeffé"), max_size=8),
+    min_size=1,
+    max_size=30,
+)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

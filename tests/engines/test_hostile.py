@@ -29,7 +29,9 @@ def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> t
     opened = open_engine(engine)
     try:
         names, cells = [], Counter[Any]()
-        for path in sorted(p for p in (out / "public").iterdir() if p.stem != "mapping" and p.suffix in (".csv", ".parquet")):
+        for path in sorted(
+            p for p in (out / "public").iterdir() if p.stem != "mapping" and p.suffix in (".csv", ".parquet")
+        ):
             found = opened.open(path, Reading())
             names += [c.name for c in found.columns]
             for column in found.columns:
@@ -42,7 +44,9 @@ def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> t
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", SOURCES)
-def test_every_name_and_value(kind: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_name_and_value(
+    kind: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each name plays a role, each value is published; names, values and their numbers come out as they went in."""
     monkeypatch.chdir(tmp_path)
     shift = list(SOURCES).index(kind)

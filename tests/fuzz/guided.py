@@ -1,7 +1,9 @@
 """Coverage-guided fuzzing with atheris, in a process of its own: `python -m tests.fuzz.guided policy 20000 1 /tmp/new`.
 
-The code is instrumented as it is imported, so that an input that reaches a new branch becomes a seed for others.
-The arguments are target, number of inputs, seed, and a folder for the corpus. The last line says how many inputs were
+The code is instrumented as it is imported,
+so that an input that reaches a new branch becomes a seed for others.
+The arguments are target, number of inputs, seed,
+and a folder for the corpus. The last line says how many inputs were
 run; a finding ends the process with a traceback, the input, and a status that is not 0.
 """
 
@@ -16,9 +18,7 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["maskwright.core", "maskwright.errors", "yaml"]):
-    import maskwright.core.policy  # noqa: F401
-    import maskwright.core.statements
-
+    # the product is imported by these, and instrumented on the way
     harness = importlib.import_module("tests.fuzz.harness")
     policies = importlib.import_module("tests.fuzz.policies")
     pipeline = importlib.import_module("tests.fuzz.pipeline")
@@ -38,7 +38,8 @@ def statements(data: bytes) -> Any:
 
 
 WAYS = {
-    "policy": (policies.Policies, policy, [b"\x02" + seed for seed in policies.SEEDS[:1]] + [b"\x01" + t for t in policies.TRICKS]),
+    "policy": (policies.Policies, policy,
+    [b"\x02" + seed for seed in policies.SEEDS[:1]] + [b"\x01" + t for t in policies.TRICKS]),
     "hierarchy": (policies.HierarchyFiles, hierarchy, [seed for seed, _ in policies.LABELS]),
     "statements": (pipeline.Statements, statements, [said.encode() for said in pipeline.SAID]),
 }  # fmt: skip

@@ -25,14 +25,20 @@ from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
 from tests.fuzz.tables import csv_bytes, readings
 
 PIECES = [
-    "Ed", "Ed is person(age=34)", "person", "(", ")", "age", "=", "!=", "34", "13000", "and", "or", "not", "implies", "->", "in",
-    "{", "}", "{flu, asthma}", ",", ";", "\n", "#", "disease", ".", "disease = flu", "Ed.disease = flu", "missing", "is", '"',
-    "'", '"lung cancer"', "impossible", "impossible(sex=m, disease=flu)", "person(age=20).disease = flu", "-", "!", " ",
-    "person(zip=13000, sex=m)", "not " * 120, "(" * 120, "Ed.disease = flu or " * 60, "\x00", "é", "𝐄𝐝", "\u2028",
+    "Ed", "Ed is person(age=34)", "person", "(", ")", "age", "=", "!=", "34", "13000", "and", "or", "not",
+    "implies", "->", "in",
+    "{", "}", "{flu, asthma}", ",", ";", "\n", "#", "disease", ".", "disease = flu", "Ed.disease = flu",
+    "missing", "is", '"',
+    "'", '"lung cancer"', "impossible", "impossible(sex=m, disease=flu)", "person(age=20).disease = flu", "-",
+    "!", " ",
+    "person(zip=13000, sex=m)", "not " * 120, "(" * 120, "Ed.disease = flu or " * 60, "\x00", "é", "𝐄𝐝",
+    "\u2028",
 ]  # fmt: skip
 SAID = [
-    "Ed is person(age=34)\nnot Ed.disease = flu", "person(age=20).disease = flu implies person(age=21).disease = asthma",
-    "impossible(sex=m, disease=cancer)", "person(age=20).disease in {flu, asthma} and not person(age=22).disease = ulcer",
+    "Ed is person(age=34)\nnot Ed.disease = flu",
+    "person(age=20).disease = flu implies person(age=21).disease = asthma",
+    "impossible(sex=m, disease=cancer)",
+    "person(age=20).disease in {flu, asthma} and not person(age=22).disease = ulcer",
 ]  # fmt: skip
 
 
@@ -44,7 +50,8 @@ class Statements(Target):
 
     def begin(self) -> None:
         table = write_csv(self.folder / "patients.csv", patients(12))
-        asked = yaml.safe_load(POLICY) | {"require": [{"model": "k-anonymity", "k": 3}], "method": {"name": "mondrian"},
+        asked = yaml.safe_load(POLICY) | {"require": [{"model": "k-anonymity", "k": 3}],
+        "method": {"name": "mondrian"},
                                           "recoding": {"name": "bucketize"}}  # fmt: skip
         self.release = mw.anonymize(table, asked)
 
@@ -55,7 +62,9 @@ class Statements(Target):
         elif chance < 0.8:
             text = spoil(rng, rng.choice(SAID).encode(), 3).decode("utf-8", "surrogateescape")
         else:
-            text = ";".join(rng.choice(SAID) for _ in range(rng.randint(1, 3))).replace("flu", rng.choice(["flu", value(rng)]))
+            text = ";".join(rng.choice(SAID) for _ in range(rng.randint(1, 3))).replace(
+                "flu", rng.choice(["flu", value(rng)])
+            )
         return text, rng.random() < 0.02
 
     def feed(self, given: tuple[str, bool]) -> None:
@@ -99,7 +108,8 @@ COLUMNS = {
             ({"intervals": [5, 10, 20]}, "suppress", {"mask": "right"}, {"intervals": ["1/3", 1, 10]})],
     "zip": [{"role": "quasi-identifier", "hierarchy": {"mask": "right"}}] * 3 + ["sensitive"],
     "sex": [{"role": "quasi-identifier", "hierarchy": "suppress"}, "insensitive", "sensitive"],
-    "disease": ["sensitive", {"role": "sensitive", "multivalued": ";"}, {"role": "sensitive", "multivalued": "u"}],
+    "disease": ["sensitive", {"role": "sensitive", "multivalued": ";"}, {"role": "sensitive",
+    "multivalued": "u"}],
     "ward": ["insensitive", "sensitive"],
 }  # fmt: skip
 SMALL = ["1", "2", "3", "1/2", "0.3", "0.9", "1.5", "10%", "0.99"]
@@ -148,7 +158,9 @@ class Releases(Target):
         if rng.random() < 0.8:
             policy["method"] = sensible(rng, METHODS, "name")
         if rng.random() < 0.4:
-            policy["recoding"] = rng.choice(["bucketize", "permute", {"name": "permute", "quasi_identifiers": "generalised"}])
+            policy["recoding"] = rng.choice(
+                ["bucketize", "permute", {"name": "permute", "quasi_identifiers": "generalised"}]
+            )
         if rng.random() < 0.2:
             policy["missing"] = {"tokens": [rng.choice(TEXTS)], "rows": rng.choice(["keep", "drop"])}
         if rng.random() < 0.3:
@@ -167,7 +179,9 @@ class Releases(Target):
             mw.anonymize(table, policy, out)
         except MaskwrightError:
             assert not out.exists(), "a refused release was written"
-            assert sorted(p.name for p in self.folder.iterdir()) == [Path(table).name], "something was left behind"
+            assert sorted(p.name for p in self.folder.iterdir()) == [Path(table).name], (
+                "something was left behind"
+            )
             raise
         assert verify(out).ok
         if way == 2:

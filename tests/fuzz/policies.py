@@ -31,20 +31,29 @@ from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
 SEEDS = [POLICY.encode(), *(path.read_bytes() for path in sorted(ADULT.glob("*.yaml")))]
 TREES = [load_yaml(seed, "seed") for seed in SEEDS]
 WORDS = sorted(
-    {name for cls in (Policy, Column, Input, Missing, Output, Population, Recoding) for name in cls.model_fields}
+    {name for cls in (Policy, Column, Input, Missing, Output, Population,
+    Recoding) for name in cls.model_fields}
     | {name for way in WAYS.values() for name in way.model_fields}
-    | {*MODELS, *METHODS, *ATTACKS, "model", "name", "generalise", "bucketize", "permute", "suppress", "right", "left"}
+    | {*MODELS, *METHODS, *ATTACKS, "model", "name", "generalise", "bucketize", "permute", "suppress",
+    "right", "left"}
 )  # fmt: skip
 
 TRICKS = [
     b"a: &a [x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n", b"<<: *x\n", b"base: &x {k: 1}\nother: {<<: *x}\n",
-    b"!!python/object/apply:os.system ['id']\n", b"columns: !!python/name:os.system\n", b"k: !!int 5\n", b"!!binary R0lGOD\n",
-    b"%YAML 9.9\n---\na: 1\n", b"%TAG ! tag:x,2000:\n---\n!foo\n", b"---\n---\n", b"a: 1\n---\nb: 2\n", b"? [a, b]\n: c\n",
-    b"? {a: b}\n: c\n", b"a: |\n  text\n", b"a: >-\n  text\n", b"a: 1\na: 2\n", b"\ttab: 1\n", b"- - - - - x\n", b"[" * 60,
-    b"{a: " * 60, b"a: [" * 2000, b'"\\ud800"\n', b'"\\ud83d\\ude00"\n', b'"\\x00": 1\n', b"'", b"a: 'b\n", b"null\n",
-    b"~: ~\n", b"? \n", b"? ? ? a\n", b"&a", b"*a\n", b"a: *b\n", b"!", b"!<", b"%", b"@", b"`", b"\xef\xbb\xbfversion: 1\n",
-    b"version: 1\ncolumns: {a: quasi-identifier}\nrequire: [{model: k-anonymity, k: 2}]\n" + b"#" * 1000, b"...\n", b"- \n" * 500,
-    b"a: " + b"9" * 6000 + b"\n", b"a: 1:2:3\n", b"a: 0o7\n", b"a: 2024-01-31\n", b"=: =\n", b"a: <<\n", b"\xff\xfea\x00",
+    b"!!python/object/apply:os.system ['id']\n", b"columns: !!python/name:os.system\n", b"k: !!int 5\n",
+    b"!!binary R0lGOD\n",
+    b"%YAML 9.9\n---\na: 1\n", b"%TAG ! tag:x,2000:\n---\n!foo\n", b"---\n---\n", b"a: 1\n---\nb: 2\n",
+    b"? [a, b]\n: c\n",
+    b"? {a: b}\n: c\n", b"a: |\n  text\n", b"a: >-\n  text\n", b"a: 1\na: 2\n", b"\ttab: 1\n",
+    b"- - - - - x\n", b"[" * 60,
+    b"{a: " * 60, b"a: [" * 2000, b'"\\ud800"\n', b'"\\ud83d\\ude00"\n', b'"\\x00": 1\n', b"'", b"a: 'b\n",
+    b"null\n",
+    b"~: ~\n", b"? \n", b"? ? ? a\n", b"&a", b"*a\n", b"a: *b\n", b"!", b"!<", b"%", b"@", b"`",
+    b"\xef\xbb\xbfversion: 1\n",
+    b"version: 1\ncolumns: {a: quasi-identifier}\nrequire: [{model: k-anonymity, k: 2}]\n" + b"#" * 1000,
+    b"...\n", b"- \n" * 500,
+    b"a: " + b"9" * 6000 + b"\n", b"a: 1:2:3\n", b"a: 0o7\n", b"a: 2024-01-31\n", b"=: =\n", b"a: <<\n",
+    b"\xff\xfea\x00",
 ]  # fmt: skip
 
 
@@ -82,7 +91,8 @@ def hierarchy(rng: random.Random) -> Any:
         {"intervals": numbers(4)},
         {"intervals": [numbers(4), numbers(4)], "origin": rng.choice(NUMBERS)},
         {"mask": rng.choice(["right", "left", value(rng)])},
-        {"dates": [rng.choice(["day", "week", "month", "quarter", "year", "decade", value(rng)]) for _ in range(3)]},
+        {"dates": [rng.choice(["day", "week", "month", "quarter", "year", "decade",
+        value(rng)]) for _ in range(3)]},
         {"groups": [[value(rng) for _ in range(3)] for _ in range(3)]},
         {"tree": {value(rng): {value(rng): [value(rng), value(rng)], value(rng): value(rng)}}},
         {"file": rng.choice(["zip.csv", "../x", "/dev/zero", "/proc/self/mem", "", "a\x00b", "x" * 5000, "."])},
@@ -104,9 +114,11 @@ def column(rng: random.Random) -> Any:
     if role == "quasi-identifier":
         found["hierarchy"] = hierarchy(rng)
     if rng.random() < 0.3:
-        found[rng.choice(["weight", "levels", "order", "sensitive_sets", "multivalued", "near_unique", "hierarchy"])] = (
-            scalar(rng) if rng.random() < 0.5 else [scalar(rng), [scalar(rng)]]
-        )
+        found[
+            rng.choice(
+                ["weight", "levels", "order", "sensitive_sets", "multivalued", "near_unique", "hierarchy"]
+            )
+        ] = scalar(rng) if rng.random() < 0.5 else [scalar(rng), [scalar(rng)]]
     return found
 
 
@@ -124,7 +136,8 @@ def tree(rng: random.Random) -> Any:
         elif way == 2:
             found["method"] = registered(rng, METHODS, "name")
         elif way == 3:
-            name = rng.choice([("input", Input), ("output", Output), ("missing", Missing), ("recoding", Recoding),
+            name = rng.choice([("input", Input), ("output", Output), ("missing", Missing), ("recoding",
+            Recoding),
                                ("population", Population)])  # fmt: skip
             found[name[0]] = {f: scalar(rng) for f in name[1].model_fields if rng.random() < 0.5}
         elif way == 4:
@@ -152,7 +165,9 @@ def written(rng: random.Random, found: Any) -> bytes:
     """As YAML: in its own style, or as JSON, which is YAML too and faster to write."""
     if rng.random() < 0.7:
         return json.dumps(found, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
-    text: str = yaml.dump(found, default_flow_style=rng.choice([None, True, False]), allow_unicode=True, sort_keys=False)
+    text: str = yaml.dump(
+        found, default_flow_style=rng.choice([None, True, False]), allow_unicode=True, sort_keys=False
+    )
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -164,7 +179,7 @@ DOMAINS: list[list[str]] = [
     ["nan", "inf", "1/2", "1e400", "9" * 400],
     ["2024-01-31", "2023-12-31", "0001-01-01", "9999-12-31", "2024-02-30"],
     ["2024-01-31 12:00:00", "1969-12-31 23:59:59.999999"],
-    TEXTS[12:18] + ["x" * 3000],
+    [*TEXTS[12:18], "x" * 3000],
     ["*", "?", "level0", "13001", "1300*"],
 ]
 
@@ -216,8 +231,10 @@ class Settings(Target):
 
     name = "settings"
     ODD: ClassVar = [
-        0, -1, 1, 2, 5, 10**30, -(10**4000), 2**63, 0.0, -0.0, 0.5, 1e308, float("nan"), float("inf"), True, False, None, (), [],
-        {}, set(), b"x", "\ud800", Fraction(1, 3), Decimal("1e999999"), Decimal("nan"), Decimal("sNaN"), object, 1j, ...,
+        0, -1, 1, 2, 5, 10**30, -(10**4000), 2**63, 0.0, -0.0, 0.5, 1e308, float("nan"), float("inf"), True,
+        False, None, (), [],
+        {}, set(), b"x", "\ud800", Fraction(1, 3), Decimal("1e999999"), Decimal("nan"), Decimal("sNaN"),
+        object, 1j, ...,
         [[[[]]]], {"a": {"b": {}}}, {1: 2}, {None: None}, range(5), Path("x"), datetime.date(2024, 1, 31),
     ]  # fmt: skip
 
@@ -281,7 +298,9 @@ class HierarchyFiles(Target):
         if rng.random() < 0.2:
             options["header"] = rng.choice([True, False])
         if rng.random() < 0.2:
-            options["delimiter"] = rng.choice([";", ",", "\t", " ", '"', "a", "\n", "\r", "\x00", "é", "\u2028"])
+            options["delimiter"] = rng.choice(
+                [";", ",", "\t", " ", '"', "a", "\n", "\r", "\x00", "é", "\u2028"]
+            )
         return data, values, options
 
     @staticmethod

@@ -17,7 +17,16 @@ from tests.fuzz.tables import CsvFiles, ParquetFiles
 
 TARGETS: dict[str, type[Target]] = {
     target.name: target
-    for target in (Policies, Settings, HierarchyFiles, CsvFiles, ParquetFiles, Statements, FirstLooks, Releases)
+    for target in (
+        Policies,
+        Settings,
+        HierarchyFiles,
+        CsvFiles,
+        ParquetFiles,
+        Statements,
+        FirstLooks,
+        Releases,
+    )
 }
 
 
@@ -28,14 +37,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--log", type=Path, help="a file to which the state is written after each child")
-    parser.add_argument("--show", type=int, metavar="NUMBER", help="print this input of the target, and feed it")
+    parser.add_argument(
+        "--show", type=int, metavar="NUMBER", help="print this input of the target, and feed it"
+    )
     options = parser.parse_args(arguments)
     bad = 0
     for name in options.targets:
         if options.show is not None:
             print(repr(TARGETS[name]().input(options.seed, options.show)))
             options.first, options.inputs = options.show, 1
-        report = run(TARGETS[name](), options.inputs, options.seed, options.first, lambda r: log(options.log, r))
+        report = run(
+            TARGETS[name](), options.inputs, options.seed, options.first, lambda r: log(options.log, r)
+        )
         print(report.line(), dict(report.refused))
         for text in kinds(report):
             print(text)

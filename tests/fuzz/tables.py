@@ -25,7 +25,17 @@ from support import ADULT
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import TEXTS, spoil, value
 
-ENCODINGS = ["utf-8"] * 8 + ["utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "cp037"]
+ENCODINGS = ["utf-8"] * 8 + [
+    "utf-8-sig",
+    "latin-1",
+    "cp1252",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32",
+    "utf-7",
+    "cp037",
+]
 
 
 @cache
@@ -61,8 +71,10 @@ def csv_bytes(rng: random.Random) -> bytes:
             row[:] = [" " + cell + "\t" for cell in row]
     text = io.StringIO()
     style: dict[str, Any] = {
-        "delimiter": rng.choice([",", ",", ",", ";", "\t", "|", "é", " "]), "quotechar": rng.choice(['"', '"', "'"]),
-        "lineterminator": rng.choice(["\n", "\n", "\r\n", "\r"]), "quoting": rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+        "delimiter": rng.choice([",", ",", ",", ";", "\t", "|", "é", " "]), "quotechar": rng.choice(['"', '"',
+        "'"]),
+        "lineterminator": rng.choice(["\n", "\n", "\r\n", "\r"]), "quoting": rng.choice([csv.QUOTE_MINIMAL,
+        csv.QUOTE_ALL]),
     }  # fmt: skip
     csv.writer(text, **style).writerows(rows)
     data = text.getvalue().encode(rng.choice(ENCODINGS), "replace")
@@ -72,16 +84,22 @@ def csv_bytes(rng: random.Random) -> bytes:
         data = gzip.compress(data)
         data = spoil(rng, data, 1) if rng.random() < 0.5 else data
     if rng.random() < 0.01:
-        data += rng.choice([b"," * 10_000, b'"' * 9_999, b"x" * 300_000, b"\n" * 5_000, b'"\n' * 3_000, b"a,b\r\n" * 3_000])
+        data += rng.choice(
+            [b"," * 10_000, b'"' * 9_999, b"x" * 300_000, b"\n" * 5_000, b'"\n' * 3_000, b"a,b\r\n" * 3_000]
+        )
     return data
 
 
 def readings(rng: random.Random, format: Any = None) -> Reading:
     options: dict[str, Any] = {}
     if rng.random() < 0.3:
-        options["encoding"] = rng.choice([*ENCODINGS, "idna", "punycode", "rot13", "hex", "unicode_escape", "utf-8\x00", "?", ""])
+        options["encoding"] = rng.choice(
+            [*ENCODINGS, "idna", "punycode", "rot13", "hex", "unicode_escape", "utf-8\x00", "?", ""]
+        )
     if rng.random() < 0.15:
-        options["delimiter"] = rng.choice([",", ";", "é", '"', "\\", "\n", " ", "0", "\x00", "\ud800", "\U0001f3f3"])
+        options["delimiter"] = rng.choice(
+            [",", ";", "é", '"', "\\", "\n", " ", "0", "\x00", "\ud800", "\U0001f3f3"]
+        )
     if rng.random() < 0.15:
         options["quote"] = rng.choice(["'", ",", "", "é", "\\", "\x00", "\n", "`", "\u2028"])
     if rng.random() < 0.15:
@@ -150,11 +168,13 @@ TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "date": (pa.date32(), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]),
     "time": (pa.time64("us"), [datetime.time(23, 59, 59), None, datetime.time(0)]),
     "stamp": (pa.timestamp("ns"), [datetime.datetime(2024, 1, 31), None, datetime.datetime(1970, 1, 1)]),
-    "zone": (pa.timestamp("us", "Asia/Tokyo"), [datetime.datetime(2024, 1, 31, tzinfo=datetime.UTC), None, None]),
+    "zone": (pa.timestamp("us", "Asia/Tokyo"), [datetime.datetime(2024, 1, 31, tzinfo=datetime.UTC), None,
+    None]),
     "decimal": (pa.decimal128(38, 10), [decimal.Decimal("1.5"), decimal.Decimal("-0.0000000001"), None]),
     "wide": (pa.decimal256(60, 2), [decimal.Decimal("1.25"), None, None]),
     "list": (pa.list_(pa.int32()), [[1, None], [], None]),
-    "struct": (pa.struct([("x", pa.int32()), ("y", pa.string())]), [{"x": 1, "y": "a"}, None, {"x": None, "y": None}]),
+    "struct": (pa.struct([("x", pa.int32()), ("y", pa.string())]), [{"x": 1, "y": "a"}, None, {"x": None,
+    "y": None}]),
     "map": (pa.map_(pa.string(), pa.int32()), [[("a", 1)], [], None]),
     "deep": (pa.list_(pa.list_(pa.struct([("z", pa.list_(pa.string()))]))), [[[{"z": ["a"]}]], None, []]),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "b", None]),
@@ -184,7 +204,8 @@ def parquet_seed(number: int) -> bytes:
         table = table.slice(0, 0)
     out = io.BytesIO()
     options: dict[str, Any] = {
-        "compression": rng.choice(["snappy", "none", "zstd", "gzip", "lz4"]), "row_group_size": rng.choice((1, 2, 1000)),
+        "compression": rng.choice(["snappy", "none", "zstd", "gzip", "lz4"]), "row_group_size": rng.choice((1,
+        2, 1000)),
         "data_page_version": rng.choice(("1.0", "2.0")), "use_dictionary": rng.random() < 0.5,
         "write_statistics": rng.random() < 0.7, "write_page_index": rng.random() < 0.2,
         "write_page_checksum": rng.random() < 0.2,
@@ -211,7 +232,12 @@ class ParquetFiles(_Tables):
             data = data[:-8] + struct.pack("<I", size) + b"PAR1"
         elif way <= 5:  # the footer says what there is, and how large
             begin = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
-            footer = spoil(rng, data[begin:-8], 4, [b"\xff\xff\xff\xff\x0f", b"\x80" * 9 + b"\x01", b"\xfe\xff\xff\xff\x0f", b"\x00"])
+            footer = spoil(
+                rng,
+                data[begin:-8],
+                4,
+                [b"\xff\xff\xff\xff\x0f", b"\x80" * 9 + b"\x01", b"\xfe\xff\xff\xff\x0f", b"\x00"],
+            )
             if rng.random() < 0.8:
                 footer = footer[: len(data) - 8 - begin].ljust(len(data) - 8 - begin, b"\x00")
             data = data[:begin] + footer + struct.pack("<I", len(footer)) + b"PAR1"

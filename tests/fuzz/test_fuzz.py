@@ -12,10 +12,12 @@ import pytest
 
 from tests.fuzz.run import TARGETS
 
-QUICK = {"policy": 250, "settings": 2_000, "hierarchy": 2_000, "csv": 500, "parquet": 400, "statements": 2_000, "first-look": 25,
+QUICK = {"policy": 250, "settings": 2_000, "hierarchy": 2_000, "csv": 500, "parquet": 400,
+"statements": 2_000, "first-look": 25,
          "release": 30}  # fmt: skip
 # (inputs of one piece, pieces): each piece is a test of its own, so that they run side by side
-LONG = {"policy": (5_000, 6), "settings": (42_000, 10), "hierarchy": (26_000, 10), "csv": (3_000, 10), "parquet": (3_000, 10),
+LONG = {"policy": (5_000, 6), "settings": (42_000, 10), "hierarchy": (26_000, 10), "csv": (3_000, 10),
+"parquet": (3_000, 10),
         "statements": (26_000, 10), "first-look": (100, 10), "release": (200, 10)}  # fmt: skip
 GUIDED = {"policy": 400, "hierarchy": 3_000, "statements": 3_000}
 ROOT = Path(__file__).parents[2]
@@ -23,7 +25,9 @@ ROOT = Path(__file__).parents[2]
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A process of its own: the harness forks, which a process with threads must not do."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)])
+    }
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )
@@ -47,12 +51,16 @@ def test_no_input_breaks_it(target: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("target", "piece"), [(t, p) for t, (_, pieces) in LONG.items() for p in range(pieces)])
+@pytest.mark.parametrize(
+    ("target", "piece"), [(t, p) for t, (_, pieces) in LONG.items() for p in range(pieces)]
+)
 def test_a_million_inputs(target: str, piece: int) -> None:
     feed(target, LONG[target][0], 100 + piece)
 
 
-needs_atheris = pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
+needs_atheris = pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None, reason="atheris is not installed"
+)
 
 
 @needs_atheris

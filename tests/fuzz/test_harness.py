@@ -36,11 +36,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "fault", ["fine", "refused", "traceback", "assertion", "lines", "empty", "slow", "asleep", "crash", "memory"]
+    "fault",
+    ["fine", "refused", "traceback", "assertion", "lines", "empty", "slow", "asleep", "crash", "memory"],
 )
 def test_it_notices(fault: str) -> None:
     path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}:{ROOT}", "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([sys.executable, "-c", CHECK, fault], capture_output=True, text=True, env=path, cwd=ROOT, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK, fault], capture_output=True, text=True, env=path, cwd=ROOT, check=True
+    )
     inputs, findings, refused = map(int, done.stdout.split())
     assert inputs == 12, "every input is counted, also after a crash"
     if fault in ("fine", "refused"):

@@ -17,7 +17,8 @@ from patients import POLICY, forget, patients, write_csv
 from tests.fuzz.harness import check_message
 
 EXTREME = ["0", "2147483648", "9223372036854775808", "1e100", "1e-100", "nan"]
-NEEDED = {"k": "2", "l": "2", "c": "0.9", "p": "1", "t": "0.9", "n": "2", "e": "0.1", "m": "0.9", "max": "0.9", "alpha": "0.9",
+NEEDED = {"k": "2", "l": "2", "c": "0.9", "p": "1", "t": "0.9", "n": "2", "e": "0.1", "m": "0.9",
+"max": "0.9", "alpha": "0.9",
           "delta": "5", "beta": "5", "delta_max": "1", "delta_min": "0"}  # fmt: skip
 
 
@@ -40,7 +41,10 @@ def settings(cls: type[Registered], key: str, field: str, value: str) -> dict[st
 def tried(folder: Path, **changes: Any) -> None:
     asked = yaml.safe_load(POLICY) | {"require": [{"model": "k-anonymity", "k": 2}]} | changes
     if changes.get("require", [{}])[0].get("model") == "ke-anonymity":
-        asked["columns"]["age"], asked["columns"]["ward"] = "sensitive", {"role": "quasi-identifier", "hierarchy": "suppress"}
+        asked["columns"]["age"], asked["columns"]["ward"] = (
+            "sensitive",
+            {"role": "quasi-identifier", "hierarchy": "suppress"},
+        )
     forget()
     try:
         mw.anonymize(folder / "patients.csv", asked)
@@ -68,7 +72,8 @@ def test_columns(tmp_path: Path) -> None:
         columns = yaml.safe_load(POLICY)["columns"]
         columns["zip"]["weight"] = value
         tried(tmp_path, columns=columns)
-        for given in ({"intervals": [value]}, {"intervals": [[value, "30"]]}, {"intervals": [5], "origin": value},
+        for given in ({"intervals": [value]}, {"intervals": [[value, "30"]]}, {"intervals": [5],
+        "origin": value},
                       {"intervals": [5], "below": value}):  # fmt: skip
             columns = yaml.safe_load(POLICY)["columns"]
             columns["age"]["hierarchy"] = given

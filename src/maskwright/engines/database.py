@@ -147,7 +147,10 @@ def told() -> Iterator[None]:
         duckdb.InterruptException,
     ):
         raise  # a mistake of ours, or somebody's wish to stop
-    except (duckdb.Error, UnicodeDecodeError) as problem:  # what DuckDB says of damaged text is no text itself
+    except (
+        duckdb.Error,
+        UnicodeDecodeError,
+    ) as problem:  # what DuckDB says of damaged text is no text itself
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"

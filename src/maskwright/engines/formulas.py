@@ -1,4 +1,4 @@
-"""The rule of core/formulas.py inside DuckDB: cells that a spreadsheet would run are refused, or marked and unmarked."""
+"""The rule of core/formulas.py inside DuckDB: cells that a spreadsheet would run are refused, or marked."""
 
 from __future__ import annotations
 

@@ -132,8 +132,8 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
         raise InputError(f"{path}: line 1 cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
     if end != "\n" and set(_LINE_END.findall("".join(first))) - {end}:
         raise InputError(
-            f"{path}: line 1 holds a quoted line end that differs from those of the lines, and the engine would take it "
-            "for one of them; remove it, or convert the line ends to \\n"
+            f"{path}: line 1 holds a quoted line end that differs from those of the lines, and would be taken for one "
+            "of them; remove it, or convert the line ends to \\n"
         )
     names: Sequence[str] = [f"column{i}" for i in range(1, len(first) + 1)]
     if reading.header:
@@ -301,8 +301,9 @@ def _first(text: str, delimiter: str, quote: str) -> tuple[list[str] | None, str
 
     def lines() -> Iterator[str]:
         nonlocal last
-        for last in io.StringIO(text, newline=""):
-            yield last
+        for line in io.StringIO(text, newline=""):
+            last = line
+            yield line
 
     try:
         first = next((record for record in _reader(lines(), delimiter, quote) if record), None)
