@@ -53,7 +53,8 @@ class Output(Settings):
 
     format: Literal["csv", "parquet"] | None = Field(None, description="default: as the input")
     formulas: Formulas = Field(
-        "refuse", description="cells of a CSV file that a spreadsheet would run; escape: put an apostrophe before them"
+        "refuse",
+        description="cells of a CSV file that a spreadsheet would run; escape: put an apostrophe before them",
     )
 
 
