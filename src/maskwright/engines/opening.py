@@ -140,7 +140,7 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
             ignore_errors=False,
             compression="none",
             # by itself the database takes the first line end that it sees for that of the lines, also a quoted one
-            lineterminator="LINE_FEED" if layout.line_end == "\n" else None,
+            lineterminator=duckdb.CSVLineTerminator.LINE_FEED if layout.line_end == "\n" else None,
         ).create(name)
     except duckdb.OutOfMemoryException:
         with told():
