@@ -2,7 +2,7 @@
 
 Rows with the same published values are interchangeable, so all that is left to choose is the order of the rows, and for
 shuffled values who gets which. Entries are first put in the order of what is published of them, and then shuffled
-uniformly with a generator seeded by the secret key. What is shuffled is a function of the release alone: even somebody
+uniformly by a stream cipher with the secret key. What is shuffled is a function of the release alone: even somebody
 who could undo the shuffling would learn nothing.
 
 Rows are kept as packed codes; the published table is a view that decodes them while it is written.
@@ -10,7 +10,6 @@ Rows are kept as packed codes; the published table is a view that decodes them w
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, Runner, Source, texts_of
 from maskwright.engines.keys import Packing, number
 from maskwright.engines.recoding import Recoded, label
+from maskwright.kernels.randomness import generator
 
 CHUNK = 1 << 20  # rows that are made at a time
 
@@ -95,7 +95,7 @@ def create(
     purpose: str,
 ) -> Recoded:
     """Create the view `target`. Rows of the parts that are in the same group are matched at random."""
-    runner.fill(f"{target}_rows", _shuffled(parts, _generator(plan.key, purpose)))
+    runner.fill(f"{target}_rows", _shuffled(parts, generator(plan.key.encode(), purpose)))
     infos, items = [], list[exp.Expression]()
     if plan.group_column is not None:
         infos.append(ColumnInfo(plan.group_column, "integer", "INTEGER"))
@@ -159,9 +159,3 @@ def shuffled_within(groups: Ints, values: NDArray[np.int32], rng: np.random.Gene
     keys.sort()
     result: NDArray[np.int32] = values[order[keys % n]]
     return result
-
-
-def _generator(key: str, purpose: str) -> np.random.Generator:
-    """A generator of its own for each purpose, with all 256 bits of the key."""
-    entropy = int.from_bytes(hashlib.sha256(purpose.encode() + b"\0" + key.encode()).digest())
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(entropy, pool_size=8)))
