@@ -14,7 +14,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import secrets
-from threading import Lock
+import signal
+from threading import Lock, current_thread, main_thread
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -112,7 +113,7 @@ class PlainChaCha:
     def __init__(self, key: bytes) -> None:
         self._key, self._block, self._at = key, 0, 0
         self._ready: list[int] = []
-        self.lock = _Interruptible()
+        self.lock = _Uninterrupted()
         word, wide = _Word(lambda _: self._word()), _Wide(lambda _: self._wide())
         double = _Double(lambda _: (self._wide() >> 11) * 2.0**-53)
         self._functions = _Functions(None, wide, word, double, wide)
@@ -126,32 +127,36 @@ class PlainChaCha:
         return low | self._word() << 32
 
     def _word(self) -> int:
-        """The next word. Whatever interrupts it must not reach C, which would take 0 for the number."""
-        while True:
-            try:
-                if self._at == len(self._ready):
-                    self._ready = blocks(self._key, self._block, BLOCKS).reshape(-1).tolist()
-                    self._block, self._at = self._block + BLOCKS, 0
-                self._at += 1
-                return self._ready[self._at - 1]
-            except KeyboardInterrupt as problem:
-                self.lock.pending = problem
+        if self._at == len(self._ready):
+            self._ready = blocks(self._key, self._block, BLOCKS).reshape(-1).tolist()
+            self._block, self._at = self._block + BLOCKS, 0
+        self._at += 1
+        return self._ready[self._at - 1]
 
 
-class _Interruptible:
-    """A lock that raises, once numpy lets go of it, what came up while it was held."""
+class _Uninterrupted:
+    """A lock that holds back signals until numpy lets go of it: C would take an exception in a call back for a 0."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self.pending: BaseException | None = None
+        self._handlers: dict[int, Any] = {}
+        self._pending: list[int] = []
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        if current_thread() is main_thread():  # no other thread is ever interrupted
+            known = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+            self._handlers = {number: handler for number, handler in known.items() if callable(handler)}
+            for number in self._handlers:
+                signal.signal(number, lambda number, _: self._pending.append(number))
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        handlers, pending = self._handlers, self._pending
+        self._handlers, self._pending = {}, []
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         self._lock.release()
-        pending, self.pending = self.pending, None
-        if pending is not None:
-            raise pending
+        for number in pending:
+            handlers[number](number, None)
