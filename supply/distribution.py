@@ -26,7 +26,7 @@ print([k for k in {kernels} if importlib.util.find_spec("maskwright.kernels." + 
 """
 RELEASE = """
 import maskwright as mw, pathlib, sys
-rows = [[20 + i % 17, f"1{{i % 5}}", "abc"[i * i % 3]] for i in range(200)]
+rows = [[20 + i % 17, f"1{{i % 5}}", "abc"[i // 7 % 3]] for i in range(200)]
 text = "age,zip,disease\\n" + "\\n".join(",".join(map(str, r)) for r in rows) + "\\n"
 pathlib.Path("t.csv").write_text(text)
 for name, options in [("mondrian", {{}}), ("local-recoding", {{}}), ("optimal-lattice", {{"suppression": "5%"}}),
