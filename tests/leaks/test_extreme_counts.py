@@ -28,6 +28,8 @@ from maskwright.core.model import Context
 from maskwright.core.summary import Joint, Summary
 from maskwright.engines.keys import Packing, number
 from maskwright.errors import MaskwrightError
+from maskwright.kernels import compiled
+from maskwright.kernels.lattice import Column, Problem
 from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
@@ -36,7 +38,8 @@ from tests.methods.row_tables import build
 from tests.models.build import DOMAIN, model, weighted
 from tests.models.build import context_of as context_of_classes
 
-FACTORS = [2**31 - 1, 2**31, 2**31 + 1, 2**32 + 1, 2**40]
+# the first two: all forty people are the most that the compiled search takes, and a few more
+FACTORS = [53_687_091, 53_687_092, 2**31 - 1, 2**31, 2**31 + 1, 2**32 + 1, 2**40]
 AGES = Hierarchy.of(
     "q0", [str(a) for a in range(20, 28)],
     [("pairs", [f"p{i // 2}" for i in range(8)]), ("halves", [f"h{i // 4}" for i in range(8)])], ordered=True,
@@ -197,7 +200,7 @@ def test_methods_that_keep_tuples_together(name: str, factor: int) -> None:
     assert many.suppressed_rows == one.suppressed_rows * factor
 
 
-@pytest.mark.parametrize("factor", [2**31, 2**40])
+@pytest.mark.parametrize("factor", [FACTORS[0], FACTORS[1], 2**31, 2**40])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_objectives(objective: str, factor: int) -> None:
     method = METHODS["optimal-lattice"](objective=objective, suppression="1/10")
@@ -266,6 +269,16 @@ def test_other_attacks_stay_sane(name: str) -> None:
     assert worst.after <= 1
     if name != "absence":
         assert worst.after >= shown.after * (1 - Fraction(1, 10**6))
+
+
+def test_the_compiled_search_ends_where_its_counters_do() -> None:
+    """Just below 2^31 people in the table the kernel serves, above it its twin; the results above are alike."""
+    assert 40 * FACTORS[0] < 2**31 - 1 <= 40 * FACTORS[1]
+    column = Column(np.zeros(1, np.int32), (np.zeros(1, np.int32),))
+    problems = [
+        Problem((column,), n, n, {}, (), 1, True, False, 0) for n in (np.array([40 * f]) for f in FACTORS[:2])
+    ]
+    assert [compiled.can_take(p) for p in problems] == [compiled.available(), False]
 
 
 # --- kernels and keys ---------------------------------------------------------------------------------
