@@ -86,7 +86,7 @@ def test_the_bill_of_materials() -> None:
 def test_every_dependency_has_a_lower_bound() -> None:
     pins = minimum.least()
     assert len(pins) >= 15
-    assert "duckdb==1.5" in pins
+    assert "duckdb==2.0" in pins
     assert "psycopg[binary]==3.2.1" in pins
     with pytest.raises(ValueError, match="no lower bound"):
         minimum.pinned(Requirement("numpy"))
