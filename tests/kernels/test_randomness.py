@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -69,6 +71,15 @@ def test_a_key_has_256_bits() -> None:
             ChaCha(b"short")
 
 
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Processes in the background of a shell may ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 def test_an_interruption_reaches_the_caller() -> None:
     """Ctrl-C while numpy is calling back: no number is 0 for it, and it is raised once numpy is done."""
     source = PlainChaCha(ONE)
