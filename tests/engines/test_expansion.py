@@ -11,7 +11,6 @@ import pytest
 import maskwright as mw
 from maskwright.engines import expansion
 from maskwright.engines.base import Engine
-from maskwright.kernels.randomness import generator
 from maskwright.recode import generalise
 from tests.recode.groups import PLAIN, example, fetch, people
 
@@ -28,7 +27,7 @@ def orders(parts: Sequence[expansion.Entries]) -> Counter[tuple[tuple[int, ...],
     """How often each order of rows (as the values of all parts) comes out, over many keys."""
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for trial in range(TRIALS):
-        [chunk] = expansion._shuffled(parts, generator(f"{trial:064x}".encode(), "order of rows"))
+        [chunk] = expansion._shuffled(parts, expansion.generator(f"{trial:064x}", "order of rows"))
         columns = [p.packing.unpack([chunk[f"p{i}w0"]], 1).tolist() for i, p in enumerate(parts)]
         found[tuple(zip(*columns, strict=True))] += 1
     return found
@@ -63,7 +62,9 @@ def test_what_is_shuffled_does_not_depend_on_the_input() -> None:
     zero = np.zeros(5, dtype=np.int64)
     one = expansion.Entries.of([column], [np.array([1, 2, 3, 2, 1])], zero, np.array([4, 1, 2, 2, 1]))
     two = expansion.Entries.of([column], [np.array([3, 1, 2])], zero[:3], np.array([2, 5, 3]))
-    made = [list(expansion._shuffled([e], generator(b"7" * 64, "order of rows"))) for e in (one, two)]
+    made = [
+        list(expansion._shuffled([e], expansion.generator("7" * 64, "order of rows"))) for e in (one, two)
+    ]
     assert made[0][0]["p0w0"].tolist() == made[1][0]["p0w0"].tolist()
 
 

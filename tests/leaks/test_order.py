@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.engines import expansion, recoding, sql
+from maskwright.engines import expansion
 from maskwright.methods import METHODS as REGISTERED
 from tests.leaks.chance import ODDS, statistics, telling, together
 from tests.leaks.tables import KINDS, METHODS, RECODINGS, people, policy, publish
@@ -94,8 +94,6 @@ def test_the_product_without_its_shuffling_is_caught(
             return np.arange(n)
 
     monkeypatch.setattr(expansion, "generator", lambda *_: Still())
-    monkeypatch.setattr(sql, "shuffled", lambda row, *_: row.copy())
-    monkeypatch.setattr(recoding.sql, "shuffled", lambda row, *_: row.copy())
     made = policy("mondrian", recoding_, passes)
     found = found_in(publish(people(N), made, "pandas", tmp_path))
     tables = {key.split(" ")[0] for key in telling(found)}
