@@ -58,7 +58,9 @@ def _drawn(rng: Random, table: Small, name: str, by_size: bool) -> Asked:
 
 def task_of(made: Problem) -> Task:
     table = made.table
-    census = row_tables.build(made.people, {}, [key.hierarchy for key in table.keys]).summary
+    census = None
+    if made.people:
+        census = row_tables.build(made.people, {}, [key.hierarchy for key in table.keys]).summary
     context = context_of(table.built.summary)
     trees = _trees(made.asked, made)
     found = task(table, [model_of(a) for a in made.asked], weights=made.weights, levels=made.levels, census=census)
