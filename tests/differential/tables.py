@@ -94,7 +94,9 @@ class Small:
 
     def __repr__(self) -> str:
         """Everything that is needed to see the case by eye."""
-        lines = [f"{key.name}: {[sorted(set(map(str, m.items()))) for m in key.levels[1:-1]]}" for key in self.keys]
+        lines = [
+            f"{key.name}: {[sorted(set(map(str, m.items()))) for m in key.levels[1:-1]]}" for key in self.keys
+        ]
         columns = list(zip(*self.secrets.values(), strict=True))
         lines += [f"{row} {columns[i] if columns else ''}" for i, row in enumerate(self.rows)]
         return "\n".join(["a table", *lines])
@@ -143,7 +145,10 @@ def _key(rng: Random, name: str, n: int, missing: bool) -> tuple[Key, list[Value
         texts = [f"v{i}" for i in range(rng.randint(1, 5))]
         maps = _coarser(rng, texts) if kind == "tree" else []
         hierarchy = Hierarchy.of(
-            name, texts, [(f"up {i}", [m[v] for v in texts]) for i, m in enumerate(maps)], ordered=rng.random() < 0.3
+            name,
+            texts,
+            [(f"up {i}", [m[v] for v in texts]) for i, m in enumerate(maps)],
+            ordered=rng.random() < 0.3,
         )
     key = Key(name, tuple(texts), _levels(texts, maps), hierarchy)
     assert [_blocks(m, texts) for m in key.levels] == [
@@ -188,10 +193,7 @@ def _column(rng: Random, values: Sequence[str], n: int, missing: bool) -> list[V
     """Values of n rows: even, skewed or nearly constant; sometimes with missing ones."""
     weights = [rng.choice([1, 1, 1, 4]) for _ in values]
     holes = missing and rng.random() < 0.25
-    return [
-        None if holes and rng.random() < 0.25 else v
-        for v in rng.choices(list(values), weights, k=n)
-    ]
+    return [None if holes and rng.random() < 0.25 else v for v in rng.choices(list(values), weights, k=n)]
 
 
 def task(table: Small, models: Sequence[Any], seed: int = 0, **more: Any) -> Any:

@@ -64,7 +64,11 @@ class Problem:
         labels = [self.table.label(node, self.table.rows[members[0]]) for members in kept]
         matching = [sum(self.table.label(node, row) == label for row in self.people) for label in labels]
         if starred:
-            kept, labels, matching = [*kept, starred], [*labels, (TOP,) * len(node)], [*matching, len(self.people)]
+            kept, labels, matching = (
+                [*kept, starred],
+                [*labels, (TOP,) * len(node)],
+                [*matching, len(self.people)],
+            )
         return Published(self.table, kept, labels, matching)
 
     def evaluate(self, node: Node) -> Evaluated | None:
@@ -72,7 +76,11 @@ class Problem:
         least = max((a.least for a in self.asked), default=1)
         kept, gone = [], []
         for members in classes:
-            fine = len(members) >= least if self.by_size else satisfied(self.published(node, [members], []), self.asked)
+            fine = (
+                len(members) >= least
+                if self.by_size
+                else satisfied(self.published(node, [members], []), self.asked)
+            )
             (kept if fine else gone).append(members)
         rows = [i for members in gone for i in members]
         if not kept or len(rows) > self.suppression * self.table.n:
@@ -129,9 +137,17 @@ class Problem:
         if self.objective == "non-uniform-entropy":
             shown = [key.label(level, v) for v in column]
             here, exact = Counter(shown), Counter(column)
-            return sum(math.log2((n if i in dropped else here[shown[i]]) / exact[column[i]]) for i in range(n))
+            return sum(
+                math.log2((n if i in dropped else here[shown[i]]) / exact[column[i]]) for i in range(n)
+            )
         if self.objective == "precision":
-            return sum((Fraction(1) if i in dropped else Fraction(level, key.height) for i in range(n)), Fraction(0)) / n
+            return (
+                sum(
+                    (Fraction(1) if i in dropped else Fraction(level, key.height) for i in range(n)),
+                    Fraction(0),
+                )
+                / n
+            )
         if len(key.values) == 1:
             return Fraction(0)
         each = [

@@ -153,6 +153,7 @@ def estimate(shown: Shown, asked: list[set[Value]], wanted: set[Value], name: st
 
 def actual(shown: Shown, asked: list[set[Value]], wanted: set[Value], name: str) -> int:
     return sum(
-        all(v in allowed for v, allowed in zip(row, asked, strict=True)) and shown.table.secrets[name][i] in wanted
+        all(v in allowed for v, allowed in zip(row, asked, strict=True))
+        and shown.table.secrets[name][i] in wanted
         for i, row in enumerate(shown.table.rows)
     )

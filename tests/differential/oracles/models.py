@@ -191,9 +191,7 @@ def ke_anonymity(p: Published, a: Asked) -> Judged:
 
 def delta_disclosure(p: Published, a: Asked) -> Judged:
     whole = p.whole(a)
-    return Judged(
-        [paper.delta_disclosure(v, whole, Fraction(a["delta"]), a["strict"]) for v in p.values(a)]
-    )
+    return Judged([paper.delta_disclosure(v, whole, Fraction(a["delta"]), a["strict"]) for v in p.values(a)])
 
 
 def beta_likeness(p: Published, a: Asked) -> Judged:
@@ -213,7 +211,9 @@ def m_confidentiality(p: Published, a: Asked) -> Judged:
     for members in p.classes:
         sizes = sorted(Counter(p.table.rows[i] for i in members).values())
         counts = paper.known(p.table.values(a.attribute, members))
-        held = [n for s in a.parameters.get("sets") or [[v] for v in counts] if (n := sum(counts[v] for v in s))]
+        held = [
+            n for s in a.parameters.get("sets") or [[v] for v in counts] if (n := sum(counts[v] for v in s))
+        ]
         share = Fraction(max(held, default=0), len(members))
         found = credibility_worlds(sizes, held, Fraction(a.parameters.get("l", a["m"]))) if held else None
         merged = found is not None and len(sizes) > 1

@@ -44,7 +44,13 @@ def symmetric(order: Rows, ways: int, least: int, passes: Passes) -> list[Rows]:
 
 
 def mondrian(
-    columns: Sequence[Sequence[int]], order: Rows, strict: bool, fallback: bool, side: str, least: int, passes: Passes
+    columns: Sequence[Sequence[int]],
+    order: Rows,
+    strict: bool,
+    fallback: bool,
+    side: str,
+    least: int,
+    passes: Passes,
 ) -> list[Rows]:
     """Cut at the median of the attribute that is widest relative to the table, while both sides pass."""
 
@@ -93,7 +99,9 @@ def mask_targets(sizes: Sequence[int], held: Sequence[int], ell: Fraction) -> di
     """For each class that violates, how many sensitive rows it may be left with; None: there is nothing to take."""
     violating = [i for i, (n, h) in enumerate(zip(sizes, held, strict=True)) if h * ell > n]
     wanted = math.ceil((ell - 1) * len(violating))
-    shares = {i: Fraction(h, n) for i, (n, h) in enumerate(zip(sizes, held, strict=True)) if i not in violating}
+    shares = {
+        i: Fraction(h, n) for i, (n, h) in enumerate(zip(sizes, held, strict=True)) if i not in violating
+    }
     # classes with equal shares are alike here: what is taken from them is the share
     models = sorted(shares.values(), reverse=True)[:wanted]
     if violating and not models:
@@ -119,7 +127,8 @@ class Associations:
                 found = h[i] + h[j] - entropy(both)
                 self.information[i, j] = 0.0 if abs(found) < 1e-12 else found
                 exposed = sum(
-                    (pair[0] is not None) * (h[i] - found) + (pair[1] is not None) * (h[j] - found) for pair in both
+                    (pair[0] is not None) * (h[i] - found) + (pair[1] is not None) * (h[j] - found)
+                    for pair in both
                 )
                 self.exposure[i, j] = exposed / len(both)
 
@@ -133,7 +142,8 @@ class Associations:
         if not total:
             return 0.0
         return sum(
-            sum(x for (i, j), x in self.exposure.items() if i in s and j in s) / total * len(s) / self.n for s in plan
+            sum(x for (i, j), x in self.exposure.items() if i in s and j in s) / total * len(s) / self.n
+            for s in plan
         )
 
 

@@ -16,7 +16,7 @@ from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
 from tests.differential.oracles.draws import draw, numeric
 from tests.differential.oracles.lattices import OBJECTIVES, Problem
-from tests.differential.oracles.models import JUDGES, LOCAL, Asked
+from tests.differential.oracles.models import LOCAL, Asked
 from tests.differential.subjects import Subject
 from tests.differential.subjects.models import model_of, population
 from tests.differential.tables import Small, small, task
@@ -51,7 +51,9 @@ def problem(rng: Random, objective: str) -> Problem:
 
 def _drawn(rng: Random, table: Small, name: str, by_size: bool) -> Asked:
     asked = draw(rng, table, name)
-    if not by_size and "on" in asked.parameters:  # whether a combination is frequent enough depends on what is dropped
+    if (
+        not by_size and "on" in asked.parameters
+    ):  # whether a combination is frequent enough depends on what is dropped
         asked = replace(asked, parameters={"k": asked["k"]})
     return asked
 
@@ -63,7 +65,9 @@ def task_of(made: Problem) -> Task:
         census = row_tables.build(made.people, {}, [key.hierarchy for key in table.keys]).summary
     context = context_of(table.built.summary)
     trees = _trees(made.asked, made)
-    found = task(table, [model_of(a) for a in made.asked], weights=made.weights, levels=made.levels, census=census)
+    found = task(
+        table, [model_of(a) for a in made.asked], weights=made.weights, levels=made.levels, census=census
+    )
     return replace(found, context=replace(context, trees=trees))
 
 
@@ -167,4 +171,3 @@ SUBJECTS = [
     for name, case in (("optimal-lattice", optimal), ("samarati", samarati), ("incognito", incognito))
     for o in OBJECTIVES
 ]
-

@@ -86,7 +86,7 @@ def compare(name: str, rng: Random) -> str:
 
 
 def _parsed(setting: str) -> dict[str, Any]:
-    """"k: 3, e: 1.5" as parameters."""
+    """ "k: 3, e: 1.5" as parameters."""
     pairs = (part.split(": ") for part in setting.split(", "))
     return {key: int(text) if text.isdigit() else text for key, text in pairs}
 

@@ -134,9 +134,7 @@ def in_a_row(rng: Random) -> tuple[Setup, list[list[int]], list[int]]:
         made = setup(rng, missing=False)
         numbers = [_numbers(key) for key in made.table.keys]
         if len(set(made.table.rows)) == made.table.n and all(numbers):
-            columns = [
-                [n[row[a]] for row in made.table.rows] for a, n in enumerate(numbers) if n is not None
-            ]
+            columns = [[n[row[a]] for row in made.table.rows] for a, n in enumerate(numbers) if n is not None]
             return made, columns, [len(key.values) + 1 for key in made.table.keys]
 
 
@@ -182,7 +180,12 @@ def mondrian(cut: str, rng: Random) -> str:
     least = rng.randint(0, 2)
     order = plain.lexicographic(columns, sizes)
     expected = plain.mondrian(columns, order, strict, fallback, side, least, made.passes)
-    options = {"cut": cut, "dimensions": "fallback" if fallback else "widest", "choose": "range", "side": side}
+    options = {
+        "cut": cut,
+        "dimensions": "fallback" if fallback else "widest",
+        "choose": "range",
+        "side": side,
+    }
     found = made.run("mondrian", min_child=least, **options)
     if found is None:
         assert not all(map(made.passes, expected))
@@ -381,7 +384,9 @@ def codip(rng: Random) -> str:
     if not near:
         assert figures.alpha(chosen) <= min(figures.alpha(c) for c in allowed) + 1e-9
     for piece in pieces:
-        mine = [a for a in asked if a.name == "k-anonymity" or a.attribute in piece.grouping.summary.sensitive]
+        mine = [
+            a for a in asked if a.name == "k-anonymity" or a.attribute in piece.grouping.summary.sensitive
+        ]
         own = replace(table, secrets={n: table.secrets[n] for n in piece.grouping.summary.sensitive},
                       domains={n: table.domains[n] for n in piece.grouping.summary.sensitive})  # fmt: skip
         groups, dropped = groups_of(own_setup := Setup(own, mine, 0), piece.grouping)
