@@ -1,4 +1,4 @@
-"""Usefulness of a full-domain release as on paper: what each row shows, spread evenly over what its labels stand for."""
+"""Usefulness of a full-domain release as on paper: what each row shows, spread over what its labels stand for."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def correlation_change(shown: Shown) -> float:
                     after[x, y] += p * q
         changes.append(_change(before, after))
     for a in names:
-        for name, column in table.secrets.items():
+        for column in table.secrets.values():
             before = Counter((row[a], column[i]) for i, row in enumerate(table.rows))
             after = defaultdict(float)
             for rows in shown.groups:

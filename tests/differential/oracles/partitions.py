@@ -1,4 +1,4 @@
-"""Methods that partition rows, as on paper [Cormode et al. 2010; LeFevre et al. 2006; Xiao, Tao 2006; Wong et al. 2007].
+"""Methods that partition rows, as on paper [Cormode et al. 2010; LeFevre 2006; Xiao, Tao 2006; Wong et al. 2007].
 
 Rows are numbers; `passes` says of a list of rows whether it may be published as a group.
 """
@@ -154,6 +154,5 @@ def plans(n: int) -> list[list[list[int]]]:
     found = []
     for plan in plans(n - 1):
         found.append([*plan, [n - 1]])
-        for k in range(len(plan)):
-            found.append([s + [n - 1] if i == k else s for i, s in enumerate(plan)])
+        found += [[[*s, n - 1] if i == k else s for i, s in enumerate(plan)] for k in range(len(plan))]
     return found

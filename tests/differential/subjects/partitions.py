@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -207,7 +208,7 @@ def balanced(rng: Random) -> str:
     if any(a.name != "k-anonymity" for a in made.asked):
         whole = made.table.n - len(dropped)
         assert all(whole % n == 0 for n in sizes)
-        assert all(b % a == 0 for a, b in zip(sizes, sizes[1:], strict=False))
+        assert all(b % a == 0 for a, b in pairwise(sizes))
         assert len(dropped) < max(1, Fraction(made.table.n, 2))
     else:
         assert not dropped
