@@ -94,7 +94,7 @@ def _tables_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def _opened(engine: Engine, path: Path, policy: Policy) -> _File:
-    table = engine.open(path, Reading())
+    table = engine.open(path, Reading(trim=False))
     names = [c.name for c in table.columns]
 
     def of_role(role: str) -> tuple[str, ...]:

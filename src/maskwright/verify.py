@@ -205,7 +205,7 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
             inside = data.parent.resolve() == (path / PUBLIC).resolve() and not data.is_symlink()
             if not data.is_file() or not inside:
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
-            table = engine.open(data, Reading(format=item.format))
+            table = engine.open(data, Reading(format=item.format, trim=False))
             there = [c.name for c in table.columns]
             if sorted(there) != sorted(item.columns):
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")

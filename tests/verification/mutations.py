@@ -33,7 +33,13 @@ def columns_in_another_order(path: Path, rng: Random) -> None:
 def quoted(path: Path, rng: Random) -> None:
     names, rows = _read(path)
     path.unlink()
-    write_csv(path.with_suffix(".csv"), rows, names, quoting=csv.QUOTE_ALL, lineterminator=rng.choice(["\n", "\r\n"]))
+    write_csv(
+        path.with_suffix(".csv"),
+        rows,
+        names,
+        quoting=csv.QUOTE_ALL,
+        lineterminator=rng.choice(["\n", "\r\n"]),
+    )
 
 
 def with_a_byte_order_mark(path: Path, rng: Random) -> None:
@@ -53,7 +59,9 @@ def as_parquet(path: Path, rng: Random) -> None:
         values = [row[n] or None for row in rows]
         if all(v is not None and v.isdigit() and str(int(v)) == v for v in values):
             kind = rng.choice([pa.int16(), pa.int32(), pa.int64(), pa.string()])
-            columns[n] = pa.array([int(v) for v in values if v is not None] if kind != pa.string() else values, kind)
+            columns[n] = pa.array(
+                [int(v) for v in values if v is not None] if kind != pa.string() else values, kind
+            )
         else:
             columns[n] = pa.array(values, pa.string())
             if rng.random() < 0.5:
@@ -196,7 +204,11 @@ def rename_column(folder: Path, rng: Random) -> None:
     names, rows = _read(path)
     old = rng.choice(names)
     new = rng.choice([old.upper(), old + " ", "name", old + "2"])
-    write(path, [{(new if k == old else k): v for k, v in r.items()} for r in rows], [new if n == old else n for n in names])
+    write(
+        path,
+        [{(new if k == old else k): v for k, v in r.items()} for r in rows],
+        [new if n == old else n for n in names],
+    )
 
 
 def drop_column(folder: Path, rng: Random) -> None:
@@ -302,5 +314,7 @@ def edit(manifest: Path, path: tuple[Any, ...]) -> None:
     for step in path[:-1]:
         at = at[step]
     old = at[path[-1]]
-    at[path[-1]] = (not old) if isinstance(old, bool) else old + 1 if isinstance(old, int) else f"{old or ''}x"
+    at[path[-1]] = (
+        (not old) if isinstance(old, bool) else old + 1 if isinstance(old, int) else f"{old or ''}x"
+    )
     manifest.write_text(json.dumps(document, indent=1, ensure_ascii=False))

@@ -95,7 +95,10 @@ class Kind:
         if self.recoding == "bucketize":
             return self._pair_is_safe(whole)
         by = QIS if self.recoding == "generalise" else ["group"]
-        return all(set(QIS) | set(by) <= set(names) and self._classes_are_safe(rows, by, names) for names, rows in whole)
+        return all(
+            set(QIS) | set(by) <= set(names) and self._classes_are_safe(rows, by, names)
+            for names, rows in whole
+        )
 
     def _pair_is_safe(self, tables: list[tuple[list[str], Rows]]) -> bool:
         if len(tables) != 2 or any("group" not in names for names, _ in tables):
@@ -138,7 +141,9 @@ KINDS = [
 
 def tables_in(folder: Path) -> list[Path]:
     beside = {"mapping.csv"}
-    return sorted(p for p in (folder / "public").iterdir() if p.suffix in (".csv", ".parquet") and p.name not in beside)
+    return sorted(
+        p for p in (folder / "public").iterdir() if p.suffix in (".csv", ".parquet") and p.name not in beside
+    )
 
 
 def read(path: Path) -> tuple[list[str], Rows] | None:
@@ -148,10 +153,14 @@ def read(path: Path) -> tuple[list[str], Rows] | None:
 
         table = parquet.read_table(path)
         rows = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.to_pylist()]
-        return [name.strip() for name in table.column_names], [{k.strip(): v for k, v in r.items()} for r in rows]
+        return [name.strip() for name in table.column_names], [
+            {k.strip(): v for k, v in r.items()} for r in rows
+        ]
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = list(csv.reader(file))
-    lines[:1] = [[name.strip() for name in line] for line in lines[:1]]  # blanks around a name are no part of it
+    lines[:1] = [
+        [name.strip() for name in line] for line in lines[:1]
+    ]  # blanks around a name are no part of it
     if not lines or any(len(line) != len(lines[0]) for line in lines):
         return None
     return lines[0], [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]

@@ -40,6 +40,7 @@ class Reading:
     lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
     sheet: str | None = None
     labels: bool = False
+    trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
 
 
 @dataclass(frozen=True)
