@@ -1,4 +1,4 @@
-"""Hundreds of changed releases: `verify` rejects each, a recount rejects exactly those that brute force calls unsafe."""
+"""Hundreds of changed releases: `verify` rejects each; a recount exactly those that brute force calls unsafe."""
 
 from __future__ import annotations
 
