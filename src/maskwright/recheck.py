@@ -23,6 +23,7 @@ from maskwright.core.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, Recount, SensitiveSpec, Table
 from maskwright.errors import InputError, NotVerified
+from maskwright.recode.entries import group_column
 from maskwright.resolve import flagged_of, hierarchy_of, models_of, set_columns
 from maskwright.store import MANIFEST, PUBLIC
 from maskwright.verify import Verification, classes_from, measure, recount_tables
@@ -125,14 +126,13 @@ def _together(files: Sequence[_File], policy: Policy) -> list[str]:
 
 def _parts(files: Sequence[_File], policy: Policy) -> list[list[_File]]:
     """The files that belong together: one each, or the two tables of a bucketized release."""
-    grouped = policy.recoding.name != "generalise"
+    published = [name for name, column in policy.columns.items() if column.role != "identifier"]
+    group = (group_column(published),) if policy.recoding.name != "generalise" else ()
     for file in files:
-        if len(file.strangers) != grouped:
-            odd = [s for s in file.strangers if s != "group"] or ["group"]
+        if file.strangers != group:
+            odd = [s for s in file.strangers if s not in group]
             what = (
-                f"the column {odd[0]!r}, which the policy does not know"
-                if file.strangers
-                else "no group column"
+                f"the column {odd[0]!r}, which the policy does not know" if odd else f"no column {group[0]!r}"
             )
             raise NotVerified(f"{file.path.name} has {what}")
     if policy.recoding.name == "bucketize":

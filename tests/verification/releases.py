@@ -153,9 +153,7 @@ def read(path: Path) -> tuple[list[str], Rows] | None:
 
         table = parquet.read_table(path)
         rows = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.to_pylist()]
-        return [name.strip() for name in table.column_names], [
-            {k.strip(): v for k, v in r.items()} for r in rows
-        ]
+        return table.column_names, rows
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = list(csv.reader(file))
     lines[:1] = [
