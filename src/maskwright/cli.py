@@ -55,10 +55,15 @@ def parser() -> argparse.ArgumentParser:
     _add_anonymize(add("anonymize", "make a verified release of a table", _anonymize))
     _add_init(add("init", "profile a file and write a policy with guessed roles and hierarchies", _init))
     command = add("verify", "recount a release that was written earlier", _verify)
-    command.add_argument("release", type=Path)
+    command.add_argument("release", type=Path, help="a release; with -p also a table, or a folder of tables")
     command.add_argument(
-        "--recount-only", action="store_true", help="do not compare the files with their hashes"
-    )
+        "--recount-only", action="store_true",
+        help="do not compare the files with their hashes: they may have been rewritten in another order or container",
+    )  # fmt: skip
+    command.add_argument(
+        "-p", "--policy", type=Path,
+        help="recount against this policy alone; no manifest is needed, and none is believed",
+    )  # fmt: skip
     command = add(
         "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
     )
@@ -383,12 +388,16 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from maskwright.core.policy import Policy
     from maskwright.judge import verify_release
     from maskwright.store import recover
     from maskwright.terminal import verification_lines
 
-    notes = recover(options.release)
-    result = verify_release(options.release, options.recount_only)
+    if options.policy is not None:
+        notes, policy = [], Policy.load(options.policy)
+    else:
+        notes, policy = recover(options.release), None
+    result = verify_release(options.release, options.recount_only, policy)
     if options.json:
         print(json.dumps(result.as_dict(), ensure_ascii=False))
     else:

@@ -351,7 +351,9 @@ class Run:
                 for name, table in made.tables.items():
                     self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):
-                reading_back = Reading(format=kind, escaped=kind == "csv" and formulas == "escape")
+                reading_back = Reading(
+                    format=kind, escaped=kind == "csv" and formulas == "escape", trim=False
+                )
                 written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}

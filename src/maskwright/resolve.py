@@ -156,7 +156,7 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
         progress.note(line)
     _check_columns(policy, table)
     names = [c.name for c in table.columns]
-    sets = _sets(policy, engine, table)
+    sets = set_columns(policy, engine, table)
     _check_together(policy)
     if sets:
         models, table = models_of(policy, sets), engine.unfold(table, sets)
@@ -211,11 +211,12 @@ def _check_together(policy: Policy) -> None:
 MOST_BITS = 200  # values of one multi-valued column; each becomes an attribute of its own
 
 
-def _sets(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]:
-    """The multi-valued columns with the values that occur in them."""
+def set_columns(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]:
+    """The multi-valued columns of a table with the values that occur in them."""
     result: list[SetColumn] = []
+    there = {c.name for c in table.columns}
     for name, column in policy.columns.items():
-        if not column.multivalued:
+        if not column.multivalued or name not in there:
             continue
         separator = None if column.multivalued is True else str(column.multivalued)
         values = engine.elements(table, name, separator).values

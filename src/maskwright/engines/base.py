@@ -42,6 +42,7 @@ class Reading:
     sheet: str | None = None
     labels: bool = False
     escaped: bool = False  # a CSV file of ours whose cells were escaped (core/formulas.py)
+    trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class DuckTable:
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
     path = files.check_file(path)
-    parameters = sql.token_parameters(reading.missing)
+    parameters = sql.token_parameters(reading.missing, reading.trim)
     if (typed := statfiles.recognise(path, reading)) is not None:
         return _open_typed(db, typed, parameters)
     if files.format_of(path, reading) == "parquet":

@@ -168,10 +168,10 @@ def drop_table(name: str) -> exp.Expression:
 # --- canonical values ---------------------------------------------------------------------------------
 
 
-def token_parameters(tokens: Iterable[str]) -> dict[str, Any]:
+def token_parameters(tokens: Iterable[str], trim: bool = True) -> dict[str, Any]:
     """The parameters that `cleaned` refers to: the blanks, and each missing token."""
     distinct = sorted({t.strip() for t in tokens} - {""})
-    return {"blanks": BLANKS, **{f"m{i}": token for i, token in enumerate(distinct)}}
+    return {"blanks": BLANKS if trim else "", **{f"m{i}": token for i, token in enumerate(distinct)}}
 
 
 def cleaned(value: exp.Expression, info: ColumnInfo, parameters: Mapping[str, Any]) -> exp.Expression:
