@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from maskwright import disk
 from maskwright.core.policy import Policy
 from maskwright.errors import DestinationError
 
@@ -127,7 +128,7 @@ def with_files(values: Any, change: Callable[[str], str]) -> Any:
 def looked_at(fingerprint: str, policy: str) -> Looked:
     """What was tried on this input with settings other than `policy` (a hash)."""
     try:
-        lines = _path(fingerprint).read_text(encoding="utf-8").splitlines()
+        lines = disk.whole_lines(_path(fingerprint))
         found = [json.loads(line) for line in lines]
         others = [(str(r["kind"]), str(r["policy"]), str(r["day"])) for r in found if r["policy"] != policy]
     except (FileNotFoundError, NotADirectoryError, DestinationError):
@@ -144,13 +145,9 @@ def record(fingerprint: str, policy: str, kind: Kind) -> None:
     path = _path(fingerprint)
     private_folder(path.parent.parent)
     private_folder(path.parent)
-    line = json.dumps({"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy}) + "\n"
+    line = json.dumps({"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy})
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, line.encode())  # one write: lines of two runs cannot mix
-        finally:
-            os.close(handle)
+        disk.append_line(path, line)
     except OSError as problem:
         raise DestinationError(
             f"cannot remember this run in {str(path)!r}: {problem.strerror}; name another folder in MASKWRIGHT_STATE"

@@ -65,8 +65,8 @@ def test_a_destination_that_appears_meanwhile_is_not_replaced(tmp_path: Path) ->
 
 def test_recovery_puts_back_what_was_moved_aside(tmp_path: Path) -> None:
     publish(tmp_path / "r", "old")
-    (tmp_path / "r").rename(tmp_path / ".r.maskwright-abc.old")
-    (tmp_path / ".r.maskwright-abc.new").mkdir()
+    (tmp_path / "r").rename(tmp_path / ".r.maskwright-0123456789abcdef.old")
+    (tmp_path / ".r.maskwright-0123456789abcdef.new").mkdir()
     assert len(store.recover(tmp_path / "r")) == 2
     assert (tmp_path / "r/public/manifest.json").read_text() == "old"
     assert hidden(tmp_path) == []
@@ -81,10 +81,10 @@ def test_recovery_leaves_a_live_run_alone(tmp_path: Path) -> None:
 
 
 def test_recovery_leaves_other_names_alone(tmp_path: Path) -> None:
-    (tmp_path / ".other.maskwright-abc.new").mkdir()
+    (tmp_path / ".other.maskwright-0123456789abcdef.new").mkdir()
     (tmp_path / ".r.backup").mkdir()
     assert store.recover(tmp_path / "r") == []
-    assert sorted(hidden(tmp_path)) == [".other.maskwright-abc.new", ".r.backup"]
+    assert sorted(hidden(tmp_path)) == [".other.maskwright-0123456789abcdef.new", ".r.backup"]
 
 
 def test_unwritable_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

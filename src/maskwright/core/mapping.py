@@ -7,6 +7,7 @@ local recoding …) a value may have several: each is listed with its rows.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 
 from maskwright.core.classes import Ints
 from maskwright.core.grouping import Grouping, exact_view
+from maskwright.disk import write_whole
 
 Fate = Literal["published", "starred", "dropped"]
 
@@ -71,12 +73,16 @@ class AppliedMapping:
         return any(entry.fate != "published" or entry.label != entry.value for entry in self.entries)
 
     def write(self, path: Path, rows: bool = True) -> None:
-        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are."""
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
-            for e in self.entries:
-                writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are.
+
+        Where it reveals something only its owner can read the file.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
+        for e in self.entries:
+            writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+        write_whole(path, text.getvalue(), mode=0o600 if self.reveals else None)
 
 
 def applied_mapping(groupings: Mapping[str, Grouping], exact: bool = False) -> AppliedMapping:

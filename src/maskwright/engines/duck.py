@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from maskwright import disk
 from maskwright.core.classes import Ints
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
@@ -192,8 +193,11 @@ class DuckDBEngine:
 
     def _unchanged(self, t: DuckTable) -> None:
         if t.stamp:
-            stat = Path(t.label).stat()
-            if t.stamp != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
+            try:
+                same = t.stamp == disk.identity(Path(t.label))
+            except OSError:
+                same = False
+            if not same:
                 raise InputError(f"{t.label}: the file was changed while it was being read; start again")
 
 
