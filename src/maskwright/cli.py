@@ -6,16 +6,18 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from maskwright.errors import MaskwrightError, UsageError, system_refused
+from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
 from maskwright.stopping import Stopping
 from maskwright.version import __version__
 
+INTERNAL = 70
 EPILOG = """\
 first steps:
   maskwright demo                                      the whole story on a bundled table
@@ -261,29 +263,32 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
         options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping))
         code = int(options.run(options))
         sys.stdout.flush()
-    except MaskwrightError as problem:
-        return _fail(problem.exit_code, str(problem), problem.details if verbose else "", as_json)
-    except KeyboardInterrupt:
-        return _fail(130, "cancelled; nothing was published", "", as_json)
-    except MemoryError:
-        return _fail(
-            2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers", "", as_json
-        )
-    except OSError as problem:
-        if stopping.final:  # it was published and can only not be told, e.g. to `head`
+    except (Exception, KeyboardInterrupt) as problem:
+        if stopping.asked and not stopping.final:  # libraries make all kinds of errors of a Ctrl-C
+            problem = Cancelled("cancelled; nothing was published")
+        if stopping.final and isinstance(problem, OSError):  # published; it can only not be told, e.g. to `head`
             _give_up(sys.stdout)
             return 0
-        return _fail(2, system_refused(problem), "", as_json)
-    except Exception as problem:
-        # Its text may hold values of the table, so only its kind is shown unless asked for.
-        import traceback
-
-        details = traceback.format_exc() if verbose else ""
-        where = traceback.extract_tb(problem.__traceback__)[-1]
-        text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
-        hint = "; this is a bug, please report it (--verbose shows more, and may show data)"
-        return _fail(70, text + hint, details, as_json)
+        code, text = _in_words(problem)
+        details = getattr(problem, "details", "") if code != INTERNAL else traceback.format_exc()
+        return _fail(code, text, details if verbose else "", as_json)
     return code
+
+
+def _in_words(problem: BaseException) -> tuple[int, str]:
+    """The exit code, and one line."""
+    if isinstance(problem, MaskwrightError):
+        return problem.exit_code, str(problem)
+    if isinstance(problem, KeyboardInterrupt):
+        return Cancelled.exit_code, "cancelled; nothing was published"
+    if isinstance(problem, MemoryError):
+        return 2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers"
+    if isinstance(problem, OSError):
+        return 2, system_refused(problem)
+    # Its text may hold values of the table, so only its kind is shown unless asked for.
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+    return INTERNAL, f"{text}; this is a bug, please report it (--verbose shows more, and may show data)"
 
 
 def _flag(arguments: Sequence[str], *names: str) -> bool:

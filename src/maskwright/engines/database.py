@@ -140,18 +140,19 @@ def told() -> Iterator[None]:
             "not enough memory or temporary disk space for this table; allow more memory, "
             "or name a temporary folder on a larger disk"
         ) from None
-    except (
-        duckdb.ParserException,
-        duckdb.BinderException,
-        duckdb.CatalogException,
-        duckdb.InterruptException,
-    ):
-        raise  # a mistake of ours, or somebody's wish to stop
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a mistake of ours
     except duckdb.Error as problem:
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"
         ) from None
+    except RuntimeError as problem:  # what Ctrl-C becomes in the middle of a query
+        if str(problem) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _no_start(memory: str | None, threads: int | None) -> UsageError:
