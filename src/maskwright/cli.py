@@ -263,9 +263,9 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
         options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping))
         code = int(options.run(options))
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as problem:
-        if stopping.asked and not stopping.final:  # libraries make all kinds of errors of a Ctrl-C
-            problem = Cancelled("cancelled; nothing was published")
+    except (Exception, KeyboardInterrupt) as caught:
+        # libraries make all kinds of errors of a Ctrl-C
+        problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
         if stopping.final and isinstance(problem, OSError):  # published; it can only not be told, e.g. to `head`
             _give_up(sys.stdout)
             return 0

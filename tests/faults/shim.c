@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { WRITE = 1, REMOVE = 2, READ = 4, NET = 8 };
-enum { COUNT, KILL, KILL_AFTER, FAIL_ONCE, FAIL_ON, SIGNAL, SIGNAL_TWICE, CLOCK_BACK, PAUSE };
+enum { COUNT, KILL, FAIL_ONCE, FAIL_ON, SIGNAL, SIGNAL_TWICE, CLOCK_BACK, PAUSE };
 
 static atomic_long counted, shift;
 static long at = -1;
@@ -36,27 +36,22 @@ static void die(void) {
     for (;;) syscall(SYS_getpid);
 }
 
-/* The number of this step (0: not counted), and in `fail` the error that it must end with. */
-static long before(int class, int *fail) {
-    *fail = 0;
+/* The error that this step must end with, or 0. */
+static int before(int class) {
     if (!(classes & class)) return 0;
     long n = atomic_fetch_add(&counted, 1) + 1;
-    if (kind == FAIL_ON && n >= at && class != READ) *fail = argument;
+    if (kind == FAIL_ON && n >= at) return argument;
     if (kind == SIGNAL_TWICE && n == at + 1) syscall(SYS_kill, syscall(SYS_getpid), argument);
-    if (n != at) return n;
+    if (n != at) return 0;
     char byte = 0;
     switch (kind) {
     case KILL: die(); break;
-    case FAIL_ONCE: *fail = argument; break;
+    case FAIL_ONCE: return argument;
     case SIGNAL: case SIGNAL_TWICE: syscall(SYS_kill, syscall(SYS_getpid), argument); break;
     case CLOCK_BACK: atomic_store(&shift, argument); break;
     case PAUSE: syscall(SYS_write, pipe_out, &byte, 1); syscall(SYS_read, pipe_in, &byte, 1); break;
     }
-    return n;
-}
-
-static void after(long n) {
-    if (kind == KILL_AFTER && n == at && n) die();
+    return 0;
 }
 
 static int regular(int fd) {
@@ -65,12 +60,9 @@ static int regular(int fd) {
 }
 
 #define STEP(class, type, call)                                                                                    \
-    int fail_;                                                                                                     \
-    long n_ = before(class, &fail_);                                                                               \
+    int fail_ = before(class);                                                                                     \
     if (fail_) { errno = fail_; return -1; }                                                                       \
-    type result_ = (type)(call);                                                                                   \
-    after(n_);                                                                                                     \
-    return result_
+    return (type)(call)
 #define ON_FILE(class, fd, type, call)                                                                             \
     if (!classes || !regular(fd)) return (type)(call);                                                             \
     STEP(class, type, call)
@@ -92,8 +84,8 @@ ssize_t write(int fd, const void *b, size_t n) { ON_FILE(WRITE, fd, ssize_t, sys
 ssize_t pwrite(int fd, const void *b, size_t n, off_t o) { ON_FILE(WRITE, fd, ssize_t, syscall(SYS_pwrite64, fd, b, n, o)); }
 ssize_t pwrite64(int fd, const void *b, size_t n, off64_t o) { ON_FILE(WRITE, fd, ssize_t, syscall(SYS_pwrite64, fd, b, n, o)); }
 ssize_t writev(int fd, const struct iovec *v, int n) { ON_FILE(WRITE, fd, ssize_t, syscall(SYS_writev, fd, v, n)); }
-int ftruncate(int fd, off_t n) { ON_FILE(WRITE, fd, int, syscall(SYS_ftruncate, fd, n)); }
-int ftruncate64(int fd, off64_t n) { ON_FILE(WRITE, fd, int, syscall(SYS_ftruncate, fd, n)); }
+int ftruncate(int fd, off_t n) { ON_FILE(REMOVE, fd, int, syscall(SYS_ftruncate, fd, n)); }
+int ftruncate64(int fd, off64_t n) { ON_FILE(REMOVE, fd, int, syscall(SYS_ftruncate, fd, n)); }
 int fsync(int fd) { STEP(WRITE, int, syscall(SYS_fsync, fd)); }
 int fdatasync(int fd) { STEP(WRITE, int, syscall(SYS_fdatasync, fd)); }
 int rename(const char *a, const char *b) { STEP(WRITE, int, syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 0)); }

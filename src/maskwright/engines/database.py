@@ -149,10 +149,6 @@ def told() -> Iterator[None]:
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"
         ) from None
-    except RuntimeError as problem:  # what Ctrl-C becomes in the middle of a query
-        if str(problem) == "Query interrupted":
-            raise KeyboardInterrupt from None
-        raise
 
 
 def _no_start(memory: str | None, threads: int | None) -> UsageError:
