@@ -38,6 +38,7 @@ LIBC.fault_arm.argtypes = [ctypes.c_long] + [ctypes.c_int] * 5
 LIBC.fault_timer.argtypes = [ctypes.c_long, ctypes.c_int]
 LIBRARIES = ("maskwright", "numpy", "duckdb", "sqlglot", "psycopg", "pydantic", "yaml", "html", "json")
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+PATIENCE = 300  # seconds; a run that takes longer hangs, and dies of SIGALRM
 NEVER = ("Traceback", "Exception ignored", "internal error", "terminate called")  # in what a user reads
 Arm = Callable[[int, int], None]  # with the ends of two pipes, to wait for somebody
 
@@ -82,6 +83,7 @@ def _child(place: Place, into: int, arm: Callable[[], None]) -> None:
         os.dup2(into, 2)
         sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
         os.umask(0)
+        signal.alarm(PATIENCE)
         arm()
         code = OUTPUTS[place.output][0](place)
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -102,8 +103,13 @@ int rmdir(const char *p) { STEP(REMOVE, int, syscall(SYS_unlinkat, AT_FDCWD, p, 
 ssize_t read(int fd, void *b, size_t n) { ON_FILE(READ, fd, ssize_t, syscall(SYS_read, fd, b, n)); }
 ssize_t pread(int fd, void *b, size_t n, off_t o) { ON_FILE(READ, fd, ssize_t, syscall(SYS_pread64, fd, b, n, o)); }
 ssize_t pread64(int fd, void *b, size_t n, off64_t o) { ON_FILE(READ, fd, ssize_t, syscall(SYS_pread64, fd, b, n, o)); }
-ssize_t send(int fd, const void *b, size_t n, int f) { STEP(NET, ssize_t, syscall(SYS_sendto, fd, b, n, f, NULL, 0)); }
-ssize_t recv(int fd, void *b, size_t n, int f) { STEP(NET, ssize_t, syscall(SYS_recvfrom, fd, b, n, f, NULL, NULL)); }
+/* A connection that breaks is gone for both directions. */
+#define ON_SOCKET(fd, call)                                                                                        \
+    int fail_ = before(NET);                                                                                       \
+    if (fail_) { syscall(SYS_shutdown, fd, SHUT_RDWR); errno = fail_; return -1; }                                 \
+    return (ssize_t)(call)
+ssize_t send(int fd, const void *b, size_t n, int f) { ON_SOCKET(fd, syscall(SYS_sendto, fd, b, n, f, NULL, 0)); }
+ssize_t recv(int fd, void *b, size_t n, int f) { ON_SOCKET(fd, syscall(SYS_recvfrom, fd, b, n, f, NULL, NULL)); }
 
 int clock_gettime(clockid_t which, struct timespec *t) {
     int result = syscall(SYS_clock_gettime, which, t);
