@@ -28,9 +28,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pytest.fail("faults need Linux and a C compiler (cc)")
         pytest.skip("faults need Linux and a C compiler (cc)")
     library = tmp_path_factory.mktemp("shim") / "shim.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", library, HERE / "shim.c", "-lrt"], check=True
-    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, HERE / "shim.c", "-lrt"], check=True)
     return library
 
 

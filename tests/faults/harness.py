@@ -343,7 +343,13 @@ def main(settings: dict[str, Any]) -> None:
         for i, moment in enumerate(when):
             found.update(attempt(place, fault, moment, fresh=i % 3 == 2))
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        told = {"output": place.output, "fault": name, "moments": len(when), "steps": usual["steps"], "found": found}
+        told = {
+            "output": place.output,
+            "fault": name,
+            "moments": len(when),
+            "steps": usual["steps"],
+            "found": found,
+        }
         print(json.dumps(told | {"cpu": round(used.ru_utime + used.ru_stime)}), flush=True)
 
 

@@ -94,7 +94,8 @@ class DatabaseTarget:
         schema, name = self.place.table.split(".")
         with psycopg.connect(self.place.url) as connection:
             found = connection.execute(
-                "SELECT oid FROM pg_class WHERE relnamespace = %s::regnamespace AND relname = %s", (schema, name)
+                "SELECT oid FROM pg_class WHERE relnamespace = %s::regnamespace AND relname = %s",
+                (schema, name),
             ).fetchone()
         return None if found is None else str(found[0])
 
@@ -189,7 +190,11 @@ def comparison_is_wrong(folder: Path) -> str:
 
 def register_is_wrong(path: Path) -> str:
     lines = path.read_bytes().split(b"\n")
-    return "" if lines[-1] == b"" and all(len(json.loads(x)["note"]) == 6000 for x in lines[:-1]) else "half a line"
+    return (
+        ""
+        if lines[-1] == b"" and all(len(json.loads(x)["note"]) == 6000 for x in lines[:-1])
+        else "half a line"
+    )
 
 
 def policy_is_wrong(path: Path) -> str:

@@ -51,7 +51,14 @@ def nothing_beside(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_table_of_a_database(harness: Harness, crashing: Crashing) -> None:
-    faults = {"killed": 8, "killed at a step": 8, "Ctrl-C": 8, "SIGTERM": 3, "disk full from a step on": 6, **NETWORK}
+    faults = {
+        "killed": 8,
+        "killed at a step": 8,
+        "Ctrl-C": 8,
+        "SIGTERM": 3,
+        "disk full from a step on": 6,
+        **NETWORK,
+    }
     total = only(harness("postgres", faults, seed=9, **crashing.settings))
     assert all(total[outcome] >= 10 for outcome in ("old", "new")), total
     nothing_beside(crashing.server)

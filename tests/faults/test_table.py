@@ -47,7 +47,12 @@ def test_a_parquet_file(harness: Harness) -> None:
 
 @pytest.mark.slow
 def test_where_folders_cannot_be_exchanged(harness: Harness) -> None:
-    faults = {"killed at a step": 16, "disk error at a step": 8, "disk full from a step on": 6, "Ctrl-C at a step": 4}
+    faults = {
+        "killed at a step": 16,
+        "disk error at a step": 8,
+        "disk full from a step on": 6,
+        "Ctrl-C at a step": 4,
+    }
     total = only(harness("csv", faults, seed=3, aside=True))
     assert all(total[outcome] >= 3 for outcome in FINE), total
 
@@ -102,7 +107,11 @@ WRITING = {"init": 30, "audit": 30, "compare": 16, "mapping": 20, "register": 30
 def test_other_commands_that_write(harness: Harness, output: str) -> None:
     """A file is the old one or the new one, never half of one."""
     number = WRITING[output]
-    faults = {"killed at a step": number, "disk full from a step on": number // 3, "disk error at a step": number // 3}
+    faults = {
+        "killed at a step": number,
+        "disk full from a step on": number // 3,
+        "disk error at a step": number // 3,
+    }
     total = only(harness(output, faults, seed=8))
     assert total["old"] >= 3, total
     assert total["new"] >= 2, total
