@@ -266,8 +266,8 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
     except (Exception, KeyboardInterrupt) as caught:
         # libraries make all kinds of errors of a Ctrl-C
         problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
-        if stopping.final and isinstance(problem, OSError):  # published; it can only not be told, e.g. to `head`
-            _give_up(sys.stdout)
+        if stopping.final and isinstance(problem, OSError):
+            _give_up(sys.stdout)  # it was published, and can only not be told, e.g. to `head`
             return 0
         code, text = _in_words(problem)
         details = getattr(problem, "details", "") if code != INTERNAL else traceback.format_exc()
