@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import secrets
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -68,17 +70,20 @@ def write_whole(path: Path, text: str, mode: int | None = None) -> None:
         fsync(path.parent)
 
 
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a private file, whole or not at all; half a line of a killed process is removed first."""
+def append_json(path: Path, value: Any) -> None:
+    """Add a value as a line to a private file, whole or not at all; half a line of a killed process is removed."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
     try:
         with contextlib.suppress(OSError):  # a file system without locks
             _flock(handle, wait=True)
         end = _end_of_lines(handle)
+        rest = os.pread(handle, 1 << 20, end)
+        data = (json.dumps(value, ensure_ascii=False) + "\n").encode()
+        if rest and _is_json(rest):  # only its end is missing
+            end, data = end + len(rest), b"\n" + data
         os.ftruncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
         try:
-            data = memoryview(line.encode() + b"\n")
             while data:
                 data = data[os.write(handle, data) :]
             os.fsync(handle)
@@ -89,9 +94,11 @@ def append_line(path: Path, line: str) -> None:
         os.close(handle)
 
 
-def whole_lines(path: Path) -> list[str]:
-    """The lines of such a file; one that is just being written does not count."""
-    return path.read_bytes().decode("utf-8").split("\n")[:-1]
+def json_lines(path: Path) -> tuple[list[Any], bool]:
+    """The values of such a file, and whether it ends as it should, not with half a line."""
+    *lines, rest = path.read_bytes().split(b"\n")
+    whole = not rest or _is_json(rest)
+    return [json.loads(line) for line in [*lines, *([rest] if whole else [])] if line.strip()], whole
 
 
 def scratch_folder() -> Path:
@@ -230,6 +237,14 @@ def _new_part(folder: Path, mode: int) -> tuple[int, Path]:
         handle = lock_new(part, mode)
         if handle is not None:
             return handle, part
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _end_of_lines(handle: int) -> int:

@@ -128,12 +128,13 @@ def with_files(values: Any, change: Callable[[str], str]) -> Any:
 def looked_at(fingerprint: str, policy: str) -> Looked:
     """What was tried on this input with settings other than `policy` (a hash)."""
     try:
-        lines = disk.whole_lines(_path(fingerprint))
-        found = [json.loads(line) for line in lines]
+        found, whole = disk.json_lines(_path(fingerprint))
         others = [(str(r["kind"]), str(r["policy"]), str(r["day"])) for r in found if r["policy"] != policy]
     except (FileNotFoundError, NotADirectoryError, DestinationError):
         return Looked()
     except (OSError, ValueError, KeyError, TypeError):
+        return Looked(damaged=True)
+    if not whole:  # somebody was killed while noting that something was tried
         return Looked(damaged=True)
     compared = {p for kind, p, _ in others if kind == "compared"}
     runs = {p for kind, p, _ in others} - compared
@@ -145,9 +146,8 @@ def record(fingerprint: str, policy: str, kind: Kind) -> None:
     path = _path(fingerprint)
     private_folder(path.parent.parent)
     private_folder(path.parent)
-    line = json.dumps({"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy})
     try:
-        disk.append_line(path, line)
+        disk.append_json(path, {"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy})
     except OSError as problem:
         raise DestinationError(
             f"cannot remember this run in {str(path)!r}: {problem.strerror}; name another folder in MASKWRIGHT_STATE"

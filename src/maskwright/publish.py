@@ -156,7 +156,11 @@ class Run:
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        try:
+            self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        except BaseException:
+            disk.remove_scratch(spill)
+            raise
 
     # -- the two ways out ---------------------------------------------------------------------------------
 

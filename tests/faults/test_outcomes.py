@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.core.events import Event
-from maskwright.errors import InputError
+from maskwright.errors import InputError, UsageError
 from maskwright.stopping import Stopping
 from patients import POLICY, leftovers, patients, write_csv
 
@@ -66,6 +67,26 @@ def test_an_input_that_is_rewritten_with_the_same_size_and_time(
         mw.anonymize(source, tmp_path / "policy.yaml", destination, on_event=rewriting(source, other))
     assert not (tmp_path / "r").exists()
     assert not leftovers(tmp_path)
+
+
+def test_an_engine_that_does_not_start_leaves_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    with pytest.raises(UsageError, match="does not start"):
+        mw.anonymize(table, tmp_path / "policy.yaml", memory="lots")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_half_a_record_of_what_was_tried_is_no_all_clear(table: Path, tmp_path: Path) -> None:
+    """Whoever was killed while noting it may have tried something: nothing is guaranteed, once."""
+    first = mw.anonymize(table, tmp_path / "policy.yaml")
+    assert first.history["chosen_by_looking"] is False
+    [record] = Path(os.environ["MASKWRIGHT_STATE"]).rglob("*.jsonl")
+    record.write_bytes(record.read_bytes() + b'{"day": "20')
+    assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is True
+    assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is False
 
 
 # --- stopping -----------------------------------------------------------------------------------------

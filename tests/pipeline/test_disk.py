@@ -81,22 +81,30 @@ def test_unfinished_files_of_the_dead_are_removed(tmp_path: Path) -> None:
 
 def test_half_a_line_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    disk.append_line(path, "one")
+    disk.append_json(path, ["one"])
     with path.open("ab") as file:
-        file.write(b"tw")
-    assert disk.whole_lines(path) == ["one"]
-    disk.append_line(path, "three " * 2000)
-    assert disk.whole_lines(path) == ["one", "three " * 2000]
+        file.write(b'["tw')
+    assert disk.json_lines(path) == ([["one"]], False)
+    disk.append_json(path, "three " * 2000)
+    assert disk.json_lines(path) == ([["one"], "three " * 2000], True)
     assert mode(path) == 0o600
     with path.open("wb") as file:
         file.write(b"x" * 9000)
-    disk.append_line(path, "first")
-    assert path.read_bytes() == b"first\n"
+    disk.append_json(path, 1)
+    assert path.read_bytes() == b"1\n"
+
+
+def test_a_line_whose_end_is_missing_counts(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b'"one"\n"two"')
+    assert disk.json_lines(path) == (["one", "two"], True)
+    disk.append_json(path, "three")
+    assert path.read_bytes() == b'"one"\n"two"\n"three"\n'
 
 
 def test_a_line_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "lines"
-    disk.append_line(path, "one")
+    disk.append_json(path, "one")
     write = os.write
 
     def short(handle: int, data: bytes) -> int:
@@ -107,8 +115,8 @@ def test_a_line_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as broken:
         broken.setattr(os, "write", short)
         with pytest.raises(OSError, match="No space"):
-            disk.append_line(path, "a long line")
-    assert path.read_bytes() == b"one\n"
+            disk.append_json(path, "a long line")
+    assert path.read_bytes() == b'"one"\n'
 
 
 def test_scratch_of_a_killed_process_is_removed_at_the_next_start(temp: Path) -> None:

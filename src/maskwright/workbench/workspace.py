@@ -253,15 +253,15 @@ class Workspace:
     def register(self) -> list[dict[str, Any]]:
         """Releases that were given out, newest first."""
         try:
-            lines = disk.whole_lines(self.root / "register.jsonl")
+            entries, _ = disk.json_lines(self.root / "register.jsonl")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in reversed(lines) if line.strip()]
+        return entries[::-1]
 
     def record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         full = {"id": new_id(), "recorded": now(), **entry}
         with self._register_lock:
-            disk.append_line(self.root / "register.jsonl", json.dumps(full, ensure_ascii=False))
+            disk.append_json(self.root / "register.jsonl", full)
         return full
 
 
