@@ -198,11 +198,11 @@ def leave_free(place: Place, free: int) -> None:
 
 
 def exposed(folder: Path, public: Path) -> list[str]:
-    """Files that others could read: through folders that let them pass, not below `public`."""
+    """Files that others could read: through folders that let them pass, and not published, now or before."""
     found = []
     for path in folder.iterdir():
         mode = path.lstat().st_mode
-        if path == public:
+        if path == public or (path.name == "public" and path.parent.name.endswith(".old")):
             continue
         if stat.S_ISDIR(mode):
             if mode & 0o055:
