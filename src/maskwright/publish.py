@@ -89,8 +89,9 @@ def _plainly() -> Iterator[None]:
         yield
     except OSError as problem:
         raise DestinationError(system_refused(problem)) from None
-    except RuntimeError as problem:
-        if str(problem) == "Query interrupted":  # says the engine
+    except Exception as problem:
+        # what the engine makes of a Ctrl-C, in a query or while it looks at an array
+        if str(problem).rstrip(": \n").endswith(("Query interrupted", "KeyboardInterrupt")):
             raise KeyboardInterrupt from None
         raise
 

@@ -98,6 +98,17 @@ def test_who_asks_to_stop_too_late_is_told_the_truth(table: Path, tmp_path: Path
     assert made.path == place, "it was published, so nobody may say that nothing was"
 
 
+@pytest.mark.parametrize("text", ["Query interrupted", "Traceback …\nKeyboardInterrupt: \n"])
+def test_what_the_engine_makes_of_a_ctrl_c(table: Path, tmp_path: Path, text: str) -> None:
+    def stopped(event: Event) -> None:
+        if event.text == "recoding":
+            raise RuntimeError(text)
+
+    with pytest.raises(KeyboardInterrupt):
+        mw.anonymize(table, tmp_path / "policy.yaml", tmp_path / "r", on_event=stopped)
+    assert not (tmp_path / "r").exists()
+
+
 def test_signals_that_were_ignored_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
