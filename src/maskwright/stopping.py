@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -45,7 +46,13 @@ class Stopping:
             if not self.final:
                 raise KeyboardInterrupt
 
+    def _unraisable(self, what: Any) -> None:
+        """Where Python cannot raise it (a finalizer), it would print a traceback: the next step of the run stops."""
+        if not (self.asked and isinstance(what.exc_value, KeyboardInterrupt)):
+            self._hook(what)
+
     def __enter__(self) -> Stopping:
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -55,5 +62,6 @@ class Stopping:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        sys.unraisablehook = self._hook
         for number, handler in self._before.items():
             signal.signal(number, signal.SIG_IGN if self._ends_here else handler)

@@ -266,6 +266,8 @@ def outcomes(place: Place, before: list[str | None], end: Ended) -> list[str]:
 def complaints(place: Place, fault: Fault, end: Ended, states: list[str]) -> list[str]:
     """What no user should see, and exit codes that do not fit what is there."""
     found = [word for word in NEVER if word in end.text]
+    if place.output in ("memory", "save", "mapping") and fault.argument == signal.SIGINT:
+        return []  # Python itself says what becomes of a Ctrl-C, in a finalizer for instance
     if fault.limit == "memory" and (end.signal or end.code == 127):
         return ["a library gave up"]  # it ends the process where it cannot get memory; so does the system
     if end.signal:

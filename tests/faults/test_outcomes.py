@@ -122,6 +122,18 @@ def test_signals_that_were_ignored_stay_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+def test_a_ctrl_c_in_a_finalizer_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    class Thing:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Stopping(ends_here=False) as stopping:
+        thing = Thing()
+        del thing
+        assert stopping.is_set(), "so that the next step of the run stops"
+    assert "Exception ignored" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_command(table: Path, tmp_path: Path, number: signal.Signals) -> None:
     command = anonymize(tmp_path, "--verbose")
