@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import escaped
 from maskwright.core.grouping import Grouping, exact_view
 from maskwright.disk import write_whole
 
@@ -75,13 +76,15 @@ class AppliedMapping:
     def write(self, path: Path, rows: bool = True) -> None:
         """As CSV; missing is an empty field. `rows`: also how many rows of the input that are.
 
-        Where it reveals something only its owner can read the file.
+        What a spreadsheet would run is escaped, because people open it in one. Where it reveals something only its
+        owner can read the file.
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
         for e in self.entries:
-            writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+            row = [e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])]
+            writer.writerow(escaped(row))
         write_whole(path, text.getvalue(), mode=0o600 if self.reveals else None)
 
 
