@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
+import os
 import sys
-import threading
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from maskwright.errors import MaskwrightError, UsageError
+from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
+from maskwright.stopping import Stopping
 from maskwright.version import __version__
 
+INTERNAL = 70
 EPILOG = """\
 first steps:
   maskwright demo                                      the whole story on a bundled table
@@ -255,31 +258,42 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; every outcome is one clear line and an exit code, never a traceback."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with Stopping(ends_here=arguments is None) as stopping:
+        return _main(list(sys.argv[1:] if arguments is None else arguments), stopping)
+
+
+def _main(arguments: list[str], stopping: Stopping) -> int:
     verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
     try:
-        options = parser().parse_args(arguments)
-        return int(options.run(options))
-    except MaskwrightError as problem:
-        return _fail(problem.exit_code, str(problem), problem.details if verbose else "", as_json)
-    except KeyboardInterrupt:
-        return _fail(130, "cancelled; nothing was published", "", as_json)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    except MemoryError:
-        return _fail(
-            2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers", "", as_json
-        )
-    except Exception as problem:
-        # Its text may hold values of the table, so only its kind is shown unless asked for.
-        import traceback
+        options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping))
+        code = int(options.run(options))
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as caught:
+        # libraries make all kinds of errors of a Ctrl-C
+        problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
+        if stopping.final and isinstance(problem, OSError):
+            _give_up(sys.stdout)  # it was published, and can only not be told, e.g. to `head`
+            return 0
+        code, text = _in_words(problem)
+        details = getattr(problem, "details", "") if code != INTERNAL else traceback.format_exc()
+        return _fail(code, text, details if verbose else "", as_json)
+    return code
 
-        details = traceback.format_exc() if verbose else ""
-        where = traceback.extract_tb(problem.__traceback__)[-1]
-        text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
-        hint = "; this is a bug, please report it (--verbose shows more, and may show data)"
-        return _fail(70, text + hint, details, as_json)
+
+def _in_words(problem: BaseException) -> tuple[int, str]:
+    """The exit code, and one line."""
+    if isinstance(problem, MaskwrightError):
+        return problem.exit_code, str(problem)
+    if isinstance(problem, KeyboardInterrupt):
+        return Cancelled.exit_code, "cancelled; nothing was published"
+    if isinstance(problem, MemoryError):
+        return 2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers"
+    if isinstance(problem, OSError):
+        return 2, system_refused(problem)
+    # Its text may hold values of the table, so only its kind is shown unless asked for.
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+    return INTERNAL, f"{text}; this is a bug, please report it (--verbose shows more, and may show data)"
 
 
 def _flag(arguments: Sequence[str], *names: str) -> bool:
@@ -287,12 +301,25 @@ def _flag(arguments: Sequence[str], *names: str) -> bool:
 
 
 def _fail(code: int, message: str, details: str, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"ok": False, "error": message, "exit": code}))
-    print(f"maskwright: {message}", file=sys.stderr)
-    if details:
-        print(details, file=sys.stderr)
+    try:
+        if as_json:
+            print(json.dumps({"ok": False, "error": message, "exit": code}))
+        sys.stdout.flush()
+    except OSError:
+        _give_up(sys.stdout)
+    try:
+        print(
+            f"maskwright: {message}", *([details] if details else []), sep="\n", file=sys.stderr, flush=True
+        )
+    except OSError:
+        _give_up(sys.stderr)
     return code
+
+
+def _give_up(stream: TextIO) -> None:
+    """Nobody reads it any more, or its disk is full: what is left to write must not become an error at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _anonymize(options: argparse.Namespace) -> int:
@@ -311,11 +338,9 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
     from maskwright.publish import run
     from maskwright.terminal import Display, release_lines
 
-    stop = threading.Event()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stopping: Stopping = options.stopping
     with Display(quiet=options.json, verbose=options.verbose) as display:
-        release = run(job, display.show, stop.is_set)
+        release = run(job, stopping.watching(display.show), stopping.is_set)
     if options.json:
         print(json.dumps(release.as_dict(), ensure_ascii=False))
     else:
@@ -334,6 +359,7 @@ def _compare(options: argparse.Namespace) -> int:
             options.source, options.policy, options.output, grid=parse_grid(options.grid), metrics=metrics,
             utility=options.utility, risk=options.risk, overwrite=options.overwrite, seed=options.seed,
             memory=options.memory, cache=not options.no_cache, on_event=display.show,
+            cancelled=options.stopping.is_set,
         )  # fmt: skip
     if options.json:
         print(json.dumps(found.as_dict() | {"path": str(options.output)}, ensure_ascii=False))
@@ -361,6 +387,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _init(options: argparse.Namespace) -> int:
     from maskwright.api import suggest_policy
+    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.terminal import suggestion_lines
 
@@ -373,7 +400,7 @@ def _init(options: argparse.Namespace) -> int:
     source = _source(options)
     suggestion = suggest_policy(source, options.preset, reading)
     try:
-        options.output.write_text(suggestion.text, encoding="utf-8")
+        write_whole(options.output, suggestion.text)
     except OSError as problem:
         raise UsageError(f"cannot write {str(options.output)!r}: {problem.strerror}") from None
     if options.json:
@@ -451,6 +478,7 @@ def _ui(options: argparse.Namespace) -> int:
 def _audit(options: argparse.Namespace) -> int:
     from maskwright.api import audit
     from maskwright.core.policy import Policy
+    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.resolve import reading as reading_of
 
@@ -466,7 +494,7 @@ def _audit(options: argparse.Namespace) -> int:
     )  # fmt: skip
     if options.html is not None:
         try:
-            options.html.write_text(found.html(), encoding="utf-8")
+            write_whole(options.html, found.html())
         except OSError as problem:
             raise UsageError(f"cannot write {str(options.html)!r}: {problem.strerror}") from None
     print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else str(found))

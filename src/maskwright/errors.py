@@ -68,3 +68,9 @@ class NotVerified(MaskwrightError):  # noqa: N818
 
 class Cancelled(MaskwrightError):  # noqa: N818
     exit_code = 130
+
+
+def system_refused(problem: OSError) -> str:
+    """What the system refused: the disk is full, a folder is protected, too many files are open …"""
+    where = f": {str(problem.filename)!r}" if problem.filename is not None else ""
+    return f"the system reports: {problem.strerror or type(problem).__name__}{where}; nothing was published"

@@ -5,8 +5,6 @@ The API, the command line and the workbench all call `run` and nothing else.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright import history, store
+from maskwright import disk, history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
@@ -35,7 +33,7 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.engines.pg_release import Pending, check_target, staged
 from maskwright.engines.postgres import Postgres, refuse_address
-from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
+from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError, system_refused
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.kernels.randomness import derived, generator, secret_key
@@ -77,8 +75,27 @@ def run(
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
     refuse_address(job.source)
+    with _plainly():
+        return _run(job, progress)
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """What the system refuses, in words; and a Ctrl-C as such, wherever it came."""
+    try:
+        yield
+    except OSError as problem:
+        raise DestinationError(system_refused(problem)) from None
+    except Exception as problem:
+        # what the engine makes of a Ctrl-C, in a query or while it looks at an array
+        if str(problem).rstrip(": \n").endswith(("Query interrupted", "KeyboardInterrupt")):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _run(job: Job, progress: Progress) -> Release:
     if job.destination is None:
-        return Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
+        return Run(job, progress, disk.scratch_folder()).in_memory()
     for line in store.recover(job.destination):
         progress.note(line)
     with store.Staging(job.destination, job.overwrite) as stage:
@@ -104,7 +121,7 @@ def prepared(
     cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Prepared]:
     """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    this = Run(job, Progress(on_event, cancelled), disk.scratch_folder())
     try:
         yield this.prepare()
     finally:
@@ -136,7 +153,11 @@ class Run:
         self.looked = history.Looked()
         self.secret = secret_key(job.seed)
         self.rng = generator(self.secret, "method")
-        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        try:
+            self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        except BaseException:
+            disk.remove_scratch(spill)
+            raise
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -149,6 +170,9 @@ class Run:
             tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
             release = self.finish(made, verdicts, tables)
             with self.in_database(made) as put:
+                made.prepared.stamp.check()
+                if self.job.into is not None:
+                    self.progress.final("putting it in place")
                 put()
         except BaseException:
             self.close()
@@ -162,7 +186,7 @@ class Run:
         """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
         made = self.make()
         release = self.write(stage, made, keep_private)
-        with self.in_database(made) as put, self.step("putting it in place"):
+        with self.in_database(made) as put, self.step("putting it in place", final=True):
             made.prepared.stamp.check()
             stage.commit()
             put()
@@ -189,14 +213,14 @@ class Run:
         except DestinationError as problem:
             folder = self.job.destination
             there = f"; the folder {str(folder)!r} is the new release all the same" if folder else ""
-            raise DestinationError(f"{problem}; the database has what it had before{there}") from None
+            raise DestinationError(f"{problem}{there}") from None
 
     def save(
         self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
     ) -> Path:
         """`Release.save`: write the table that was handed over."""
         store.recover(path)
-        with store.Staging(path, overwrite) as stage:
+        with _plainly(), store.Staging(path, overwrite) as stage:
             self.write(stage, made, keep_private)
             stage.commit()
             return stage.destination
@@ -396,15 +420,15 @@ class Run:
         return {"before": before} | {f"after: {name}": rows for name, rows in after.items()}
 
     @contextmanager
-    def step(self, text: str) -> Iterator[None]:
-        self.progress.step(text)
+    def step(self, text: str, final: bool = False) -> Iterator[None]:
+        (self.progress.final if final else self.progress.step)(text)
         begin = time.perf_counter()
         yield
         self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
 
     def close(self) -> None:
         self.engine.close()
-        shutil.rmtree(self.spill, ignore_errors=True)
+        disk.remove_scratch(self.spill)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,7 +464,7 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Stamp:
-    """Size, time and identity of an input file: if they change while it is read, two versions could mix."""
+    """Size, times and identity of an input file: if they change while it is read, two versions could mix."""
 
     path: Path | None = None
     values: tuple[int, ...] = ()
@@ -450,10 +474,9 @@ class _Stamp:
         if not isinstance(source, (str, Path)):
             return _Stamp()
         try:
-            stat = Path(source).stat()
+            return _Stamp(Path(source), disk.identity(Path(source)))
         except OSError:
             return _Stamp(Path(source))
-        return _Stamp(Path(source), (stat.st_size, stat.st_mtime_ns, stat.st_ino))
 
     def check(self) -> None:
         if self.path is not None and _Stamp.of(self.path) != self:

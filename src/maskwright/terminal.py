@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,10 @@ class Display:
         self.step, self.begin, self.last = "", time.monotonic(), 0.0
 
     def show(self, event: Event) -> None:
+        with suppress(OSError):  # the terminal may be gone: that is no reason to stop
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         if event.kind == "step":
             self.step, self.begin = event.text, time.monotonic()
             self._line(f"{self.step} …")
@@ -59,7 +64,8 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._line("")
+        with suppress(OSError):
+            self._line("")
 
 
 def release_lines(release: Release) -> Iterable[str]:

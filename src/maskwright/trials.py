@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
+from maskwright import disk
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
@@ -46,7 +45,7 @@ class Trials:
         progress = Progress(self.on_event, self.cancelled)
         key = _read_alike(policy)
         if key not in self._open:
-            first = Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-")))
+            first = Run(job, progress, disk.scratch_folder())
             try:
                 self._open[key] = first, first.prepare()
             except BaseException:

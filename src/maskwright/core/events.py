@@ -36,9 +36,15 @@ class Progress:
         self._on_event = on_event
         self._cancelled = cancelled
         self.notes: list[str] = []
+        self._final = False
 
     def step(self, text: str, **data: Any) -> None:
         self.emit(Event("step", text, data=data))
+
+    def final(self, text: str) -> None:
+        """The step that puts the release in place begins. Who was not heard by now comes too late."""
+        self.step(text, final=True)
+        self._final = True
 
     def share(self, done: float, text: str = "") -> None:
         self.emit(Event("progress", text, share=done))
@@ -54,5 +60,5 @@ class Progress:
 
     def check(self) -> None:
         """Raise `Cancelled` when somebody asked to stop. Cheap enough for inner loops."""
-        if self._cancelled and self._cancelled():
+        if self._cancelled and not self._final and self._cancelled():
             raise Cancelled("cancelled; nothing was published")

@@ -7,6 +7,7 @@ local recoding …) a value may have several: each is listed with its rows.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from maskwright.core.classes import Ints
 from maskwright.core.formulas import escaped
 from maskwright.core.grouping import Grouping, exact_view
+from maskwright.disk import write_whole
 
 Fate = Literal["published", "starred", "dropped"]
 
@@ -74,14 +76,16 @@ class AppliedMapping:
     def write(self, path: Path, rows: bool = True) -> None:
         """As CSV; missing is an empty field. `rows`: also how many rows of the input that are.
 
-        What a spreadsheet would run is escaped, because people open it in one.
+        What a spreadsheet would run is escaped, because people open it in one. Where it reveals something only its
+        owner can read the file.
         """
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
-            for e in self.entries:
-                row = [e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])]
-                writer.writerow(escaped(row))
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
+        for e in self.entries:
+            row = [e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])]
+            writer.writerow(escaped(row))
+        write_whole(path, text.getvalue(), mode=0o600 if self.reveals else None)
 
 
 def applied_mapping(groupings: Mapping[str, Grouping], exact: bool = False) -> AppliedMapping:

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
+from maskwright import disk
 from maskwright.engines import sql
 from maskwright.errors import InputError, UsageError
 
@@ -28,7 +29,10 @@ class Database:
     ) -> None:
         if memory is not None and not re.fullmatch(r"\d+(\.\d+)?\s*([KMGT]i?B|%)", memory, re.IGNORECASE):
             raise _no_start(memory, threads)
-        self.temp = Path(tempfile.mkdtemp(prefix="maskwright-", dir=temp))
+        if temp is None:
+            self.temp = disk.scratch_folder()
+        else:
+            self.temp = Path(tempfile.mkdtemp(prefix="engine-", dir=temp))
         config: dict[str, Any] = {
             "temp_directory": str(self.temp / "spill"),
             # nothing is fetched, loaded or looked up that a query did not ask for
@@ -47,7 +51,7 @@ class Database:
         try:
             self.con = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
-            shutil.rmtree(self.temp, ignore_errors=True)
+            disk.remove_scratch(self.temp)
             raise _no_start(memory, threads) from None
         self.con.execute("SET enable_progress_bar = false")
         self.con.execute("SET TimeZone = 'UTC'")
@@ -153,7 +157,7 @@ class Database:
 
     def close(self) -> None:
         self.con.close()
-        shutil.rmtree(self.temp, ignore_errors=True)
+        disk.remove_scratch(self.temp)
 
 
 @contextmanager
@@ -166,13 +170,10 @@ def told() -> Iterator[None]:
             "not enough memory or temporary disk space for this table; allow more memory, "
             "or name a temporary folder on a larger disk"
         ) from None
-    except (
-        duckdb.ParserException,
-        duckdb.BinderException,
-        duckdb.CatalogException,
-        duckdb.InterruptException,
-    ):
-        raise  # a mistake of ours, or somebody's wish to stop
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a mistake of ours
     except (
         duckdb.Error,
         UnicodeDecodeError,

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from maskwright import disk
 from maskwright.core.classes import Ints
 from maskwright.core.formulas import Formulas, escape
 from maskwright.core.multivalued import SetColumn
@@ -235,8 +236,11 @@ class DuckDBEngine:
 
     def _unchanged(self, t: DuckTable) -> None:
         if t.stamp:
-            stat = Path(t.label).stat()
-            if t.stamp != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
+            try:
+                same = t.stamp == disk.identity(Path(t.label))
+            except OSError:
+                same = False
+            if not same:
                 raise InputError(f"{t.label}: the file was changed while it was being read; start again")
 
 

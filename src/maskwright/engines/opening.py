@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from maskwright import disk
 from maskwright.core.formulas import unescape
 from maskwright.engines import formulas, frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
@@ -158,7 +159,7 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
 
 def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> DuckTable:
     files.check_parquet(path)
-    stat, pattern, file = path.stat(), glob.escape(str(path)), db.new_name("parquet")
+    stamp, pattern, file = disk.identity(path), glob.escape(str(path)), db.new_name("parquet")
     try:
         names = files.check_names(_parquet_names(db, pattern), str(path))
         if "file_row_number" in (n.lower() for n in names):
@@ -172,7 +173,6 @@ def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> Du
         db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
     except (duckdb.Error, UnicodeDecodeError):
         raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
-    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
 
 
