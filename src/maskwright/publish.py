@@ -35,7 +35,7 @@ from maskwright.core.release import Part, Release
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
-from maskwright.engines import open_engine
+from maskwright.engines import engine_for, open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.engines.pg_release import Pending, check_target, staged
 from maskwright.engines.postgres import Postgres, refuse_address
@@ -64,7 +64,8 @@ class Job:
     overwrite: bool = False
     seed: int | None = None
     memory: str | None = None
-    engine: str = "duckdb"
+    engine: str | None = None  # None: the one that the source belongs to
+    master: str | None = None
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
     into: Postgres | None = None
@@ -90,6 +91,11 @@ def run(
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
+
+
+def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    name = job.engine or engine_for(job.source)
+    return open_engine(name, memory=job.memory, temp=spill, master=job.master)
 
 
 def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
@@ -140,7 +146,7 @@ class Run:
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        self.engine: Engine = engine or engine_of(job, spill)
 
     # -- the two ways out ---------------------------------------------------------------------------------
 

@@ -22,6 +22,10 @@ class Source(Protocol):
     """A table of an engine that speaks SQL: the relation is called `t`, values are as they came."""
 
     @property
+    def coding(self) -> type[Coded]:
+        """How its values become codes."""
+
+    @property
     def parameters(self) -> Mapping[str, Any]: ...
 
     def source(self) -> exp.Expression: ...
@@ -44,6 +48,10 @@ class Source(Protocol):
 
 class Runner(Protocol):
     """What an engine that speaks SQL offers to the modules that build queries."""
+
+    @property
+    def distributed(self) -> bool:
+        """Rows are made where they stay, not here; a table has no order, and is made whenever it is read."""
 
     def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None: ...
 

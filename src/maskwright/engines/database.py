@@ -21,6 +21,8 @@ from maskwright.errors import InputError, UsageError
 class Database:
     """A connection that runs sqlglot expressions (a `Runner`, see coding.py), and its temporary folder."""
 
+    distributed = False
+
     def __init__(
         self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
     ) -> None:

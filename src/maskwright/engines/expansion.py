@@ -25,6 +25,7 @@ from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, Runner, Source, texts_of
 from maskwright.engines.keys import Packing, number
+from maskwright.engines.matching import matched
 from maskwright.engines.recoding import Recoded, label
 
 CHUNK = 1 << 20  # rows that are made at a time
@@ -95,7 +96,10 @@ def create(
     purpose: str,
 ) -> Recoded:
     """Create the view `target`. Rows of the parts that are in the same group are matched at random."""
-    runner.fill(f"{target}_rows", _shuffled(parts, _generator(plan.key, purpose)))
+    if runner.distributed:
+        matched(runner, f"{target}_rows", parts, plan.key, purpose)
+    else:
+        runner.fill(f"{target}_rows", _shuffled(parts, _generator(plan.key, purpose)))
     infos, items = [], list[exp.Expression]()
     if plan.group_column is not None:
         infos.append(ColumnInfo(plan.group_column, "integer", "INTEGER"))

@@ -21,6 +21,7 @@ from maskwright.engines import expansion, sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, Coded, Runner, Source, texts_of
 from maskwright.engines.keys import Packing
+from maskwright.engines.matching import in_pieces
 from maskwright.engines.recoding import Recoded, derived_key, label
 from maskwright.errors import InputError
 
@@ -113,11 +114,12 @@ class _Draft:
         )
         with runner.tables(self.content):
             runner.run(sql.create_table(target, query), self.parameters)
-        written = runner.rows(sql.select([sql.count()], sql.relation(target)), {})[0][0]
-        if written != self.plan.n_rows:
-            raise InputError(
-                "the table is not the one that was counted: it changed while it was read; start again"
-            )
+        if not runner.distributed:  # there the table would be made twice, and it is recounted anyway
+            written = runner.rows(sql.select([sql.count()], sql.relation(target)), {})[0][0]
+            if written != self.plan.n_rows:
+                raise InputError(
+                    "the table is not the one that was counted: it changed while it was read; start again"
+                )
         typed = (n for n in columns if n not in self.codes or self.codes[n].texts is None)
         return Recoded(tuple(infos), frozenset(typed))
 
@@ -162,7 +164,7 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     if not places and (np.diff(plan.unit) > 0).all():
         return _whole_units(draft, plan.unit[kept], known)
     first = {"first": _places(plan.groups[kept], rows)} if places else {}
-    draft.content["runs"] = {"lo": lo[kept], "n": rows, **known, **first}
+    draft.content["runs"] = in_pieces({"lo": lo[kept], "n": rows, **known, **first}, ("lo", "first"))
     copies = sql.repeated("runs", "n").subquery("r", copy=False)
     items: list[exp.Expression] = [
         sql.alias(_plus("lo", "i", "r"), "id"),
@@ -199,7 +201,7 @@ def _source(
 ) -> exp.Select:
     """The rows of some units, with what is known of those as table `u`, and with what passes through."""
     table, plan = draft.table, draft.plan
-    coded = Coded(table, plan.units.names, plan.units.domains)
+    coded = table.coding(table, plan.units.names, plan.units.domains)
     packing = Packing.of(coded.radices)
     draft.content |= coded.content()
     draft.tables |= coded.tables()
@@ -240,7 +242,8 @@ def _block(draft: _Draft, b: int, table: str) -> list[str]:
     lo = _before(block.rows)
     first = lo[np.searchsorted(block.groups, block.groups)]
     groups = block.groups.astype(np.int32)
-    draft.content[f"block{b}"] = {"lo": lo, "n": block.rows, "first": first, "g": groups, **words}
+    runs = {"lo": lo, "n": block.rows, "first": first, "g": groups, **words}
+    draft.content[f"block{b}"] = in_pieces(runs, ("lo",))
     return ["g", *words]
 
 

@@ -15,20 +15,17 @@ from sqlglot import exp
 
 from maskwright.engines import frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
-from maskwright.engines.base import ColumnInfo, Format, Reading
+from maskwright.engines.base import ColumnInfo, Reading
 from maskwright.engines.database import Database, told
+from maskwright.engines.relation import Relation
 from maskwright.errors import InputError, MaskwrightError
 
 
 @dataclass(frozen=True, eq=False)
-class DuckTable:
+class DuckTable(Relation):
     """A relation in the database.
 
     Attributes:
-        relation: its name there; its columns are called c0, c1 …
-        row: the column that numbers the rows.
-        parameters: what counts as missing.
-        clean: a published table, whose values need no cleaning any more.
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
@@ -36,55 +33,11 @@ class DuckTable:
         sets: the columns of sets that were replaced by their bits, as they were.
     """
 
-    columns: tuple[ColumnInfo, ...]
-    caller: str
-    format: Format
-    label: str
-    relation: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    clean: bool = False
-    row: str = "rowid"
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
-
-    def source(self) -> exp.Expression:
-        return sql.relation(self.relation, "t")
-
-    def row_number(self) -> exp.Expression:
-        return sql.column(self.row, "t")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(info.name for info in self.columns)
-
-    def position(self, name: str) -> int:
-        for i, info in enumerate(self.columns):
-            if info.name == name:
-                return i
-        raise InputError(f"{self.label}: there is no column {name!r}")
-
-    def info(self, name: str) -> ColumnInfo:
-        return self.columns[self.position(name)]
-
-    def raw(self, name: str) -> exp.Expression:
-        return sql.column(f"c{self.position(name)}", "t")
-
-    def value(self, name: str) -> exp.Expression:
-        """A column in its own type, missing where it counts as missing."""
-        return self.raw(name) if self.clean else sql.cleaned(self.raw(name), self.info(name), self.parameters)
-
-    def text(self, name: str) -> exp.Expression:
-        """A column as canonical text."""
-        return sql.text_of(self.value(name), self.info(name))
-
-    def canonical(self, name: str, value: exp.Expression) -> exp.Expression:
-        """The canonical text of a value of that column."""
-        if self.clean:
-            return sql.text_of(value, self.info(name))
-        return sql.canonical(value, self.info(name), self.parameters)
 
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:

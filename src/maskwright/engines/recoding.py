@@ -31,7 +31,7 @@ def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
     by_name = {m.hierarchy.attribute: m for m in plan.maps}
     # columns of numbers that are published as they are need no code, unless rows are suppressed by it
     maps = [m for n, m in by_name.items() if suppresses or not m.identity or table.info(n).kind == "text"]
-    coded = Coded(
+    coded = table.coding(
         table,
         tuple(m.hierarchy.attribute for m in maps),
         tuple(m.hierarchy.values for m in maps),

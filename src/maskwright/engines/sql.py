@@ -199,6 +199,7 @@ def text_of(value: exp.Expression, info: ColumnInfo) -> exp.Expression:
     if info.kind == "text":
         return value
     text = cast(value.copy(), "TEXT")
+    text.meta["of"] = name  # what engines print differently is rendered by their dialect
     if name.startswith(_FLOATS):
         small = exp.LT(this=exp.Abs(this=value.copy()), expression=exp.Literal.number("9e18"))
         whole = equal(value.copy(), exp.Floor(this=value.copy()))
