@@ -23,8 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-SIZES = {"age": 74, "zip": 100, "sex": 2, "education": 16, "marital": 7, "race": 5, "work": 8, "country": 41}
-PASSED = ("work", "country")
+ADULT = Path(__file__).parents[1] / "src/maskwright/data/adult/adult.csv"
+OF_ADULT = {
+    "age": "age", "sex": "sex", "race": "race", "marital": "marital-status", "education": "education",
+    "country": "native-country", "workclass": "workclass", "occupation": "occupation",
+}  # fmt: skip
+QUASI = ("age", "region", "sex", "race", "marital", "education", "country", "workclass")
+PASSED = ("visits", "cost", "hospital")
 CASES = {
     "full-domain": (3, 5),
     "mondrian": (5, 6),
@@ -38,17 +43,26 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def make(rows: int, path: Path) -> None:
-    """Skewed codes; small numbers are frequent."""
+def make(rows: int, path: Path, fine: bool) -> None:
+    """What looks random are hashes of the number of the row, so that every run has the same file."""
     import duckdb
 
-    codes = [f"CAST({size} * pow(random(), 5) AS INTEGER) % {size} AS {name}" for name, size in SIZES.items()]
-    shown = ["18 + age AS age", "10000 + 100 * zip AS zip"]
-    shown += [f"'{name}' || {name} AS {name}" for name in SIZES if name not in ("age", "zip")]
-    inner = f"SELECT {', '.join(codes)}, CAST(29 * sqrt(random()) AS INTEGER) AS d FROM range({rows})"  # noqa: S608
-    query = f"SELECT {', '.join(shown)}, 'd' || d AS disease FROM ({inner})"  # noqa: S608
+    def number(k: int, below: int, power: int = 1) -> str:
+        return f"CAST(floor({below} * pow(hash(range * 16 + {k}) % 1000000007 / 1000000007.0, {power})) AS INTEGER)"
+
     with duckdb.connect() as con:
-        con.execute("SET threads = 2; SET memory_limit = '4GB'; SELECT setseed(0.5)")
+        con.execute("SET threads = 2; SET memory_limit = '4GB'; SET preserve_insertion_order = false")
+        con.execute("CREATE TABLE adult AS SELECT * FROM read_csv(?)", [str(ADULT)])
+        [(people,)] = con.execute("SELECT count(*) FROM adult").fetchall()
+        items = []
+        for k, (name, column) in enumerate(OF_ADULT.items()):
+            con.execute(f'SET VARIABLE {name} = (SELECT list("{column}") FROM adult)')  # noqa: S608
+            items.append(f"getvariable('{name}')[1 + {number(6 + k if fine else 0, people)}] AS {name}")
+        items[0] = items[0].replace(" AS age", f" + {number(1, 5)} - 2 AS age")
+        items.insert(1, f"10000 + 100 * {number(2, 100, 2)} AS region")
+        items += [f"{number(3, 20, 3)} AS visits", f"{number(4, 100_000, 4)} AS cost"]
+        items.append(f"'hospital ' || {number(5, 50)} AS hospital")
+        query = f"SELECT {', '.join(items)} FROM range({rows})"  # noqa: S608
         con.execute(f"COPY ({query}) TO '{path}' ({kind(path)})")
 
 
@@ -65,12 +79,11 @@ def copy(source: Path, target: Path) -> None:
 
 
 def policy(case: str, passes: bool) -> dict[str, Any]:
-    columns: dict[str, Any] = dict.fromkeys(SIZES, "quasi-identifier")
+    columns: dict[str, Any] = dict.fromkeys(QUASI, "quasi-identifier")
     columns["age"] = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}}
-    columns["zip"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
-    columns["disease"] = "sensitive"
-    if passes:
-        columns |= dict.fromkeys(PASSED, "insensitive")
+    columns["region"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
+    columns["occupation"] = "sensitive"
+    columns |= dict.fromkeys(PASSED, "insensitive" if passes else "identifier")
     method = {"name": "mondrian", "cut": "balanced"}
     if case == "full-domain":
         method = {"name": "optimal-lattice", "suppression": "0.02"}
