@@ -39,6 +39,7 @@ from maskwright.engines import engine_for, open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.engines.pg_release import Pending, check_target, staged
 from maskwright.engines.postgres import Postgres, refuse_address
+from maskwright.engines.reading import stamp
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
@@ -454,10 +455,9 @@ class _Stamp:
         if not isinstance(source, (str, Path)):
             return _Stamp()
         try:
-            stat = Path(source).stat()
+            return _Stamp(Path(source), stamp(Path(source)))
         except OSError:
             return _Stamp(Path(source))
-        return _Stamp(Path(source), (stat.st_size, stat.st_mtime_ns, stat.st_ino))
 
     def check(self) -> None:
         if self.path is not None and _Stamp.of(self.path) != self:

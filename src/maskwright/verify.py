@@ -198,7 +198,7 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
         tables = []
         for item in listed:
             data = path / PUBLIC / item.file
-            if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
+            if not data.exists() or data.parent.resolve() != (path / PUBLIC).resolve():
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
             table = engine.open(data, Reading(format=item.format))
             there = [c.name for c in table.columns]

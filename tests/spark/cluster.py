@@ -14,6 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 STARTUP_SECONDS = 120
+# Tables of a few hundred rows: compiling their queries well would take longer than running them.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SMALL = {
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
+    "spark.sql.codegen.wholeStage": "false",
+}
 # The daemons end with whoever started them, however that ends: they watch the pipe that is their input.
 _WATCH = """
 import os, signal, subprocess, sys
@@ -24,8 +31,8 @@ os.killpg(daemon.pid, signal.SIGKILL)
 
 
 @contextmanager
-def cluster(workers: int = 2, cores: int = 1, memory: str = "1500m") -> Iterator[str]:
-    """The address of a cluster."""
+def cluster(workers: int, cores: int, memory: str, options: str = "") -> Iterator[str]:
+    """The address of a cluster; each worker has so many cores and so much memory for its executors."""
     import pyspark
 
     from maskwright.engines.spark.session import java_home
@@ -34,6 +41,7 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1500m") -> Iterator
     spark = Path(pyspark.__file__).parent
     environment = os.environ | {
         "SPARK_HOME": str(spark), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": options,
         "SPARK_LOCAL_DIRS": str(folder / "local"), "PYSPARK_PYTHON": sys.executable,
     }  # fmt: skip
     if (home := java_home()) is not None:
@@ -42,10 +50,7 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1500m") -> Iterator
 
     def start(name: str, *arguments: str) -> Path:
         log = folder / f"{name}.log"
-        command = [
-            str(spark / "bin" / "spark-class"),
-            *arguments,
-        ]
+        command = [str(spark / "bin" / "spark-class"), *arguments]
         with log.open("wb") as out:
             watchers.append(
                 subprocess.Popen(

@@ -14,10 +14,22 @@ from maskwright.core.classes import Ints
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, postgres, questions, recoding, recounting, sets, sql
+from maskwright.engines import (
+    frames,
+    frequency,
+    grouped,
+    ordered,
+    postgres,
+    questions,
+    recoding,
+    recounting,
+    sets,
+    sql,
+)
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
+from maskwright.engines.reading import stamp
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -157,10 +169,8 @@ class DuckDBEngine:
         return self._db.relation(query, t.parameters)
 
     def _unchanged(self, t: DuckTable) -> None:
-        if t.stamp:
-            stat = Path(t.label).stat()
-            if t.stamp != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
-                raise InputError(f"{t.label}: the file was changed while it was being read; start again")
+        if t.stamp and t.stamp != stamp(Path(t.label)):
+            raise InputError(f"{t.label}: the file was changed while it was being read; start again")
 
 
 def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:

@@ -69,7 +69,9 @@ def _repeated(name: str) -> exp.Select:
     """Each row of the first part, entries are in the order of the groups: its number is its place."""
     copies = sql.repeated(name, "n").subquery("r", copy=False)
     place = exp.Add(this=sql.column("lo", "r"), expression=sql.column("i", "r"))
-    return sql.select([exp.Column(this=exp.Star(), table=exp.to_identifier("r")), sql.alias(place, "place")], copies)
+    return sql.select(
+        [exp.Column(this=exp.Star(), table=exp.to_identifier("r")), sql.alias(place, "place")], copies
+    )
 
 
 def _drawn(name: str, words: Sequence[str], key: str) -> exp.Select:

@@ -41,12 +41,14 @@ class DuckTable(Relation):
 
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
-    path = files.check_file(path)
     parameters = sql.token_parameters(reading.missing)
+    if parts := files.parquet_parts(path, reading):
+        return _open_parquet(db, path.absolute(), parts, parameters)
+    path = files.check_file(path)
     if (typed := statfiles.recognise(path, reading)) is not None:
         return _open_typed(db, typed, parameters)
     if files.format_of(path, reading) == "parquet":
-        return _open_parquet(db, path, parameters)
+        return _open_parquet(db, path, [path], parameters)
     layout = files.examine_csv(path, reading)
     utf8 = files.as_utf8(layout, db.temp)
     try:
@@ -92,23 +94,33 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
     )
 
 
-def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> DuckTable:
-    files.check_parquet(path)
-    stat, pattern, file = path.stat(), glob.escape(str(path)), db.new_name("parquet")
+def _open_parquet(
+    db: Database, path: Path, parts: Sequence[Path], parameters: Mapping[str, Any]
+) -> DuckTable:
+    """A file, or a folder whose files are the parts of one table."""
+    for part in parts:
+        files.check_parquet(part)
+    stamp, patterns, file = files.stamp(path), [glob.escape(str(p)) for p in parts], db.new_name("parquet")
     try:
-        names = files.check_names(_parquet_names(db, pattern), str(path))
-        if "file_row_number" in (n.lower() for n in names):
-            raise InputError(f"{path}: the column name 'file_row_number' is reserved; rename the column")
-        relation = db.con.read_parquet(pattern, file_row_number=True, hive_partitioning=False)
+        names = files.check_names(_parquet_names(db, patterns[0]), str(path))
+        if reserved := {"file_row_number", "file_index"} & {n.lower() for n in names}:
+            raise InputError(f"{path}: the column name {min(reserved)!r} is reserved; rename the column")
+        relation = db.con.read_parquet(patterns, file_row_number=True, hive_partitioning=False)
         columns = _infos(names, [str(t) for t in relation.types[:-1]])
+        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
+        row: exp.Expression = sql.column("file_row_number")
+        if len(parts) > 1:
+            relation = relation.project("*, file_index")
+            row = exp.Add(
+                this=exp.Mul(this=sql.column("file_index"), expression=sql.integer(1 << 40)), expression=row
+            )
         relation.create_view(file)
         view = db.new_name("source")
-        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
-        items.append(sql.alias(sql.column("file_row_number"), "r"))
+        items.append(sql.alias(row, "r"))
         db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
     except duckdb.Error:
-        raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
-    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        what = "a file of the folder" if len(parts) > 1 else "the Parquet file"
+        raise InputError(f"{path}: {what} is damaged, or of a kind that cannot be read") from None
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
 
 

@@ -54,7 +54,9 @@ def check_file(path: Path) -> Path:
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
         if path.is_dir():
-            raise InputError(f"{path}: this is a folder; name the file in it")
+            raise InputError(
+                f"{path}: this is a folder; name the file in it (a folder of Parquet files is one table)"
+            )
         if not path.is_file():
             raise InputError(f"{path}: this is not a regular file")
         if not os.access(path, os.R_OK):
@@ -64,6 +66,23 @@ def check_file(path: Path) -> Path:
     except (OSError, ValueError) as problem:
         raise InputError(f"{path}: cannot be read ({_reason(problem)})") from None
     return path.absolute()
+
+
+def parquet_parts(path: Path, reading: Reading) -> list[Path]:
+    """The files of a folder that together are one Parquet table, as Spark writes them; none: this is no such folder."""
+    if reading.format == "csv" or not path.is_dir():
+        return []
+    parts = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
+    if not parts or not all(p.suffix.lower() in (".parquet", ".pq") for p in parts):
+        return []
+    return [check_file(p) for p in parts]
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Identity, size and time of a file, or of all files of a folder: they tell whether it was changed."""
+    listed = sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [p.stat() for p in listed]
+    return tuple(n for stat in stats for n in (stat.st_ino, stat.st_size, stat.st_mtime_ns))
 
 
 def format_of(path: Path, reading: Reading) -> str:

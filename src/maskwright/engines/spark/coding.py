@@ -13,13 +13,16 @@ class TextCoded(Coded):
 
     def code(self, i: int) -> exp.Expression:
         absent = sql.case(
-            (sql.is_null(self.table.text(self.names[i])), sql.integer(0)), otherwise=sql.integer(self.unknown(i))
+            (sql.is_null(self.table.text(self.names[i])), sql.integer(0)),
+            otherwise=sql.integer(self.unknown(i)),
         )
         return exp.Coalesce(this=sql.column("k", f"d{i}"), expressions=[absent])
 
     def joins(self) -> list[exp.Join]:
         return [
-            sql.left_join(sql.relation(f"v{i}", f"d{i}"), sql.equal(sql.column("v", f"d{i}"), self.table.text(name)))
+            sql.left_join(
+                sql.relation(f"v{i}", f"d{i}"), sql.equal(sql.column("v", f"d{i}"), self.table.text(name))
+            )
             for i, name in enumerate(self.names)
         ]
 
@@ -30,6 +33,10 @@ class TextCoded(Coded):
         text = self.table.text(self.names[i])
         unknown = sql.equal(self.code(i), sql.integer(self.unknown(i)))
         query = sql.select(
-            [sql.alias(text, "v")], self.table.source(), joins=[self.joins()[i]], where=[unknown], distinct=True
+            [sql.alias(text, "v")],
+            self.table.source(),
+            joins=[self.joins()[i]],
+            where=[unknown],
+            distinct=True,
         )
         return sorted(str(row[0]) for row in runner.rows(query, self.table.parameters))

@@ -136,7 +136,10 @@ class SparkEngine:
         t = _spark(table)
         names = self._runner.new_name("quasi"), self._runner.new_name("sensitive")
         recoded = grouped.bucketize(self._runner, t, plan, names)
-        made = [_published(t, n, r, f"{plan.key} {i}") for i, (n, r) in enumerate(zip(names, recoded, strict=True))]
+        made = [
+            _published(t, n, r, f"{plan.key} {i}")
+            for i, (n, r) in enumerate(zip(names, recoded, strict=True))
+        ]
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
 
     def write(self, table: Table, path: Path, format: str) -> None:
@@ -212,7 +215,17 @@ class SparkEngine:
 
 def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str) -> SparkTable:
     return SparkTable(
-        recoded.columns, t.caller, t.format, "the published table", name, {}, True, "r", recoded.typed, t.sets, key
+        recoded.columns,
+        t.caller,
+        t.format,
+        "the published table",
+        name,
+        {},
+        True,
+        "r",
+        recoded.typed,
+        t.sets,
+        key,
     )
 
 

@@ -70,12 +70,16 @@ def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: l
     if isinstance(source, str) and _REMOTE.match(source):
         label = address = source
         first: Path | None = None
-        format_: Format = reading.format or ("csv" if re.search(r"\.(csv|tsv|txt)(\.gz)?/?$", source) else "parquet")
+        format_: Format = reading.format or (
+            "csv" if re.search(r"\.(csv|tsv|txt)(\.gz)?/?$", source) else "parquet"
+        )
     else:
         path, first = _local(Path(source))
         format_ = "parquet" if files.format_of(first, reading) == "parquet" else "csv"
         if first.suffix.lower() in (".xlsx", ".xls", ".ods", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"):
-            raise InputError(f"{path}: the Spark engine reads Parquet and CSV; leave out --engine spark for this file")
+            raise InputError(
+                f"{path}: the Spark engine reads Parquet and CSV; leave out --engine spark for this file"
+            )
         label, address = str(path), local_address(path)
     if format_ == "parquet":
         if first is not None:
@@ -85,7 +89,9 @@ def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: l
     else:
         frame, names = _csv(runner, address, label, first, reading)
         # lines may end inside of values, so a file is read by one task: once
-        frame = frame.repartition(runner.session.sparkContext.defaultParallelism).persist(StorageLevel.DISK_ONLY)
+        frame = frame.repartition(runner.session.sparkContext.defaultParallelism).persist(
+            StorageLevel.DISK_ONLY
+        )
         kept.append(frame)
     return _opened(runner, frame, names, "path", format_, label, reading)
 

@@ -76,7 +76,9 @@ class SparkRunner:
     def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
         """A subquery, which Spark turns into a join with a table that every worker gets."""
         same = sql.equal(sql.column("k", name), code)
-        return sql.select([exp.AnyValue(this=sql.column("t"))], sql.relation(name), where=[same]).subquery(copy=False)
+        return sql.select([exp.AnyValue(this=sql.column("t"))], sql.relation(name), where=[same]).subquery(
+            copy=False
+        )
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
@@ -141,9 +143,7 @@ def explained(problem: Exception) -> str:
     if "OutOfMemory" in text:
         return "a worker or the driver ran out of memory; give them more (--memory, spark.executor.memory)"
     if "MALFORMED" in text or "TextParsingException" in text:
-        return (
-            "the CSV file has a line that cannot be read; the DuckDB engine (maskwright init FILE) names the line"
-        )
+        return "the CSV file has a line that cannot be read; the DuckDB engine (maskwright init FILE) names the line"
     if "NO_SPACE" in text or "No space left" in text:
         return "a disk of the cluster is full"
     kind = getattr(problem, "getCondition", lambda: None)() or type(problem).__name__

@@ -74,7 +74,9 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
     if (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)
     builder = SparkSession.builder.appName("maskwright").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.maxResultSize", "0").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.driver.maxResultSize", "0").config(
+        "spark.ui.showConsoleProgress", "false"
+    )
     if master is not None:
         builder = builder.master(master)
     elif "SPARK_REMOTE" not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
@@ -82,7 +84,9 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
     if memory is not None:
         builder = builder.config("spark.driver.memory", _java_size(memory))
     if master is not None and re.fullmatch(r"spark://(127\.0\.0\.1|localhost)(:\d+)?", master):
-        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+        builder = builder.config("spark.driver.host", "127.0.0.1").config(
+            "spark.driver.bindAddress", "127.0.0.1"
+        )
     try:
         session = builder.getOrCreate()
     except PySparkRuntimeError:
@@ -99,8 +103,9 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
 def derived(session: SparkSession) -> SparkSession:
     """A session of our own on the same cluster: settings and views of the caller's are left as they are."""
     own = session.newSession()
-    for key, value in CONF.items():
-        own.conf.set(key, value)
+    for key, value in {**session.conf.getAll, **CONF}.items():
+        if own.conf.isModifiable(key):
+            own.conf.set(key, value)
     return own
 
 
@@ -115,5 +120,4 @@ def _java_size(memory: str) -> str:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", memory, re.IGNORECASE)
     if found is None:
         raise UsageError(f"memory {memory!r}: write it as 4GB or 500MB")
-    exponent = "KMGT".index(found[2].upper())
-    return f"{max(1, int(float(found[1]) * 1024**exponent / 1024))}k"
+    return f"{int(float(found[1]) * 1024 ** 'KMGT'.index(found[2].upper()))}k"

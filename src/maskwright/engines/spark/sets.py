@@ -48,9 +48,7 @@ def unfold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> Spa
         named.append(sql.alias(t.row_number(), t.row))
     name = runner.new_name("unfolded")
     runner.view(name, runner.frame(sql.select(named, t.source()), parameters))
-    return replace(
-        t, columns=tuple(columns), relation=name, sets={s.name: t.info(s.name) for s in sets}
-    )
+    return replace(t, columns=tuple(columns), relation=name, sets={s.name: t.info(s.name) for s in sets})
 
 
 def fold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> SparkTable:
@@ -89,7 +87,9 @@ def _values(
             )
         inner = ColumnInfo(name, sql.kind_of(element[1]), element[1])
         if inner.kind == "other":
-            raise InputError(f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed")
+            raise InputError(
+                f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed"
+            )
     else:
         if info.kind != "text":
             raise InputError(
@@ -97,7 +97,9 @@ def _values(
                 "multivalued: true"
             )
         inner = ColumnInfo(name, "text", "VARCHAR")
-        parameters[f"separator{number}"] = re.sub(r"(\W)", r"\\\1", separator)  # a pattern, of these characters
+        parameters[f"separator{number}"] = re.sub(
+            r"(\W)", r"\\\1", separator
+        )  # a pattern, of these characters
         raw = _call("split", raw, sql.parameter(f"separator{number}"))
     value = sql.column("u")
     clean = sql.text_of(value, inner) if t.clean else sql.canonical(value, inner, t.parameters)
