@@ -105,7 +105,9 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
     command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
     command.add_argument(
-        "--engine", choices=("duckdb", "spark"), help="where rows are processed (default: duckdb, in this process)"
+        "--engine",
+        choices=("duckdb", "spark"),
+        help="where rows are processed (default: duckdb, in this process)",
     )
     command.add_argument("--master", help="of a Spark cluster: spark://host:7077, yarn, local[4]")
     command.add_argument("--seed", type=int, help="repeatable random choices: for tests and experiments only")

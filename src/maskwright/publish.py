@@ -95,7 +95,10 @@ def run(
 
 
 def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    """The engine that a job asks for, or that its source belongs to."""
     name = job.engine or engine_for(job.source)
+    if name == "spark" and job.into is not None:
+        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
     return open_engine(name, memory=job.memory, temp=spill, master=job.master)
 
 
@@ -521,4 +524,5 @@ def _name(source: Any) -> str:
 def _command(job: Job) -> str:
     """The command that makes the release again; the policy is kept beside the report."""
     seed = f" --seed {job.seed}" if job.seed is not None else ""
-    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"
+    engine = f" --engine {job.engine}" if job.engine is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{engine}{seed}"

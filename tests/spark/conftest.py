@@ -24,7 +24,7 @@ def master() -> Iterator[str]:
         from maskwright.engines.spark.session import java_home
 
         java_home()
-    except Exception as problem:  # noqa: BLE001 - whatever is missing
+    except Exception as problem:
         _unavailable(str(problem))
     try:
         running = cluster.cluster(workers=2, cores=2, memory="1600m", options=cluster.QUICK)
@@ -53,7 +53,7 @@ def spark(master: str) -> Iterator[SparkSession]:
         os.environ["JAVA_HOME"] = str(home)
     settings = {
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
-        "spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2",  # the other two: a command
+        "spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2",  # two for a command
         "spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "Asia/Tokyo", **cluster.SMALL,
     }  # fmt: skip

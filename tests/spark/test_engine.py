@@ -83,7 +83,7 @@ def test_values_read_alike(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_csv_in_and_out(spark: SparkSession, tmp_path: Path) -> None:
     """Quotes, line ends and commas in values; blanks around them; a file of another encoding."""
-    awkward = [[*row[:4], DISEASES[i % 4], f" {row[5]} "] for i, row in enumerate(patients(48))]
+    awkward = [[*row[:4], DISEASES[i // 2 % 4], f" {row[5]} "] for i, row in enumerate(patients(48))]
     source = tmp_path / "patients.csv"
     with source.open("w", newline="", encoding="cp1252") as file:
         csv.writer(file, delimiter=";", lineterminator="\r\n").writerows([HEADER, *awkward])
@@ -186,9 +186,13 @@ def test_a_written_table_that_is_wrong_is_not_published(
 def test_interrupted_it_stops_and_leaves_nothing(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    @F.udf("string")
+    flag, folder = str(tmp_path / "slow"), tmp_path / "folder"
+    folder.mkdir()
+
+    @F.udf("string", useArrow=False)
     def slow(value: str) -> str:
-        time.sleep(0.2)
+        if os.path.exists(flag):  # noqa: PTH110 - this runs on a worker
+            time.sleep(0.5)
         return value
 
     frame = spark.read.parquet(f"file://{source}")
@@ -198,13 +202,14 @@ def test_interrupted_it_stops_and_leaves_nothing(spark: SparkSession, source: Pa
     def on_event(event: Event) -> None:
         steps.append(event.text)
         if event.text == "writing":
+            Path(flag).touch()
             threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        mw.anonymize(frame, POLICIES["mondrian-passed"], tmp_path / "out", on_event=on_event)
+        mw.anonymize(frame, POLICIES["mondrian-passed"], folder / "out", on_event=on_event)
     assert steps[-1] == "writing"
     time.sleep(1)
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
 
 

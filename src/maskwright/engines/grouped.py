@@ -19,7 +19,7 @@ from maskwright.core.classes import Ints
 from maskwright.core.plan import Block, GroupPlan
 from maskwright.engines import expansion, sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Coded, Runner, Source, texts_of
+from maskwright.engines.coding import Arrays, Runner, Source, texts_of
 from maskwright.engines.keys import Packing
 from maskwright.engines.matching import in_pieces
 from maskwright.engines.recoding import Recoded, derived_key, label

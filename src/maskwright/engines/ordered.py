@@ -8,7 +8,7 @@ import numpy as np
 
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
-from maskwright.engines.coding import Coded, Runner, Source
+from maskwright.engines.coding import Runner, Source
 
 
 def in_order(

@@ -185,8 +185,8 @@ def cleaned(value: exp.Expression, info: ColumnInfo, parameters: Mapping[str, An
         return clean
     text = text_of(value.copy(), info)
     if info.type.upper().startswith(_FLOATS):
-        # Not by a comparison, nor by isnan: where the statistics of a Parquet file leave NaN out, as they should, DuckDB
-        # takes both for false (duckdb/duckdb#25521). What is not finite is rare, so its text may be looked at.
+        # Not by a comparison, nor by isnan: where the statistics of a Parquet file leave NaN out, as they should,
+        # DuckDB takes both for false (duckdb/duckdb#25521). What is not finite is rare, so its text is looked at.
         finite = equal(exp.Sub(this=value.copy(), expression=value.copy()), integer(0))
         nan = exp.In(this=cast(value.copy(), "TEXT"), expressions=[exp.Literal.string(n) for n in _NAN])
         zero = (equal(value.copy(), integer(0)), integer(0))

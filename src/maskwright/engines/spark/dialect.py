@@ -28,7 +28,7 @@ END""".replace("\n", " ")
 class MaskwrightSpark(Spark):
     """Spark with ANSI rules, in which texts of values are those that DuckDB gives."""
 
-    class Generator(Spark.Generator):
+    class Generator(Spark.Generator):  # type: ignore[misc, valid-type]
         def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
             """Texts of floating numbers and of instants are spelled alike on all engines."""
             kind = str(expression.meta.get("of", ""))
@@ -38,14 +38,14 @@ class MaskwrightSpark(Spark):
                 return f"ELEMENT_AT(TRANSFORM(ARRAY({pair}), v -> {_NUMBER}), 1)"
             if kind == "TIMESTAMP":
                 return f"CONCAT(CAST({inner} AS STRING), '+00')"
-            return super().cast_sql(expression, safe_prefix)
+            return str(super().cast_sql(expression, safe_prefix))
 
         def trycast_sql(self, expression: exp.TryCast) -> str:
             return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
 
         def cte_sql(self, expression: exp.CTE) -> str:
             expression.set("materialized", None)
-            return super().cte_sql(expression)
+            return str(super().cte_sql(expression))
 
 
 def rendered(query: exp.Expression, parameters: Any) -> tuple[str, dict[str, Any]]:

@@ -194,7 +194,7 @@ class SparkEngine:
     def _cancel(self, runner: SparkRunner) -> None:
         """Tasks that still write must have ended before their folder is removed."""
         runner.session.interruptTag(self._tag)
-        tracker = runner.session.sparkContext._jsc.sc().statusTracker()  # noqa: SLF001 - no other way to ask
+        tracker = runner.session.sparkContext._jsc.sc().statusTracker()
         end = time.monotonic() + CANCEL_SECONDS
         while time.monotonic() < end and len(tracker.getJobIdsForTag(self._tag)):
             time.sleep(0.1)

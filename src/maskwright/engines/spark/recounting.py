@@ -21,10 +21,8 @@ def recount(
 ) -> Recount:
     """See `Engine.recount`. Nothing that made the table is used: texts are numbered here, as they were found."""
     counted = {name: _grouped(runner, table, [*columns, name], unit) for name in sensitive}
-    if unit is None and sensitive:
-        whole = counted[sensitive[0]]  # rows of a class are the sum over its values
-    else:
-        whole = _grouped(runner, table, columns, unit)
+    summed = unit is None and bool(sensitive)  # rows of a class are the sum over the values of a column
+    whole = counted[sensitive[0]] if summed else _grouped(runner, table, columns, unit)
     width = len(columns)
     texts, codes = [], np.empty((width, whole.num_rows), dtype=np.int64)
     for i in range(width):

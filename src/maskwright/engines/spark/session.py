@@ -23,6 +23,7 @@ CONF = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # or lines of the wrong length would pass
+    "spark.sql.legacy.javaCharsets": "true",  # encodings such as cp1252
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",

@@ -1,4 +1,4 @@
-"""Columns of sets on Spark: bits for the values that occur in them, and back (see engines/sets.py for what sets are)."""
+"""Columns of sets on Spark: bits for the values in them, and back (engines/sets.py says what sets are)."""
 
 from __future__ import annotations
 
