@@ -3,10 +3,10 @@
     python benchmarks/bench_spark.py                         2 million rows, all recodings
     python benchmarks/bench_spark.py --rows 10000000 --case full-domain --pass-through
 
-Every worker has one core. Each line gives seconds on the clock and of CPU (all that the driver, its Java and the executors
-used) for the passes over rows, and what a row costs; the search and the attacks, which run on the driver as with DuckDB,
-are left out. Starting Java, the session and the executors is measured apart: every cluster is warmed up with a
-small table first. Two workers on one machine share its memory and disk: what they show is how the passes
+Every worker has one core. Each line gives seconds on the clock and of CPU (all that the driver, its Java and the
+executors used) for the passes over rows, and what a row costs; the search and the attacks, which run on the driver as
+with DuckDB, are left out. Starting Java, the session and the executors is measured apart: every cluster is warmed up
+with a small table first. Two workers on one machine share its memory and disk: what they show is how the passes
 divide, not what a cluster does.
 """
 

@@ -130,14 +130,14 @@ class SparkEngine:
             recoded = grouped.recode(self._runner, t, plan, name)
         else:
             recoded = recoding.recode(self._runner, t, plan, name)
-        return _published(t, name, recoded, plan.key)
+        return _published(t, name, recoded, plan.key, plan.n_rows)
 
     def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
         t = _spark(table)
         names = self._runner.new_name("quasi"), self._runner.new_name("sensitive")
         recoded = grouped.bucketize(self._runner, t, plan, names)
         made = [
-            _published(t, n, r, f"{plan.key} {i}")
+            _published(t, n, r, f"{plan.key} {i}", plan.n_rows)
             for i, (n, r) in enumerate(zip(names, recoded, strict=True))
         ]
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
@@ -146,14 +146,14 @@ class SparkEngine:
         t = _spark(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        frame = writing.ordered(self._columns(t), t.key)
+        frame = self._ordered(t)
         if format == "parquet":
             writing.write_parquet(frame, t.names, path)
-        else:
-            texts = [sql.alias(t.text(n), f"c{i}") for i, n in enumerate(t.names)]
-            frame.createOrReplaceTempView(view := self._runner.new_name("ordered"))
-            lines = self._runner.frame(sql.select(texts, sql.relation(view, "t")), t.parameters)
-            writing.write_csv(lines, t.names, path)
+            return
+        texts = [sql.alias(t.text(n), f"c{i}") for i, n in enumerate(t.names)]
+        self._runner.view(view := self._runner.new_name("ordered"), frame)
+        lines = self._runner.frame(sql.select(texts, sql.relation(view, "t")), t.parameters)
+        writing.write_csv(lines, t.names, path)
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
@@ -202,18 +202,18 @@ class SparkEngine:
     def _keep(self, t: SparkTable) -> None:
         """Store a published table where it is, so that what is counted is what is handed over."""
         if t.relation not in self._persisted:
-            frame = writing.ordered(self._columns(t), t.key).persist()
-            self._persisted[t.relation] = frame
-            self._runner.view(t.relation, frame)
+            self._persisted[t.relation] = self._ordered(t).persist()
+            self._runner.view(t.relation, self._persisted[t.relation])
 
-    def _columns(self, t: SparkTable) -> DataFrame:
-        return self._frame(t).select(*(f"c{i}" for i in range(len(t.columns))))
+    def _ordered(self, t: SparkTable) -> DataFrame:
+        frame = self._frame(t).select(*(f"c{i}" for i in range(len(t.columns))))
+        return writing.ordered(frame, t.key, self.count(t) if t.rows is None else t.rows)
 
     def _frame(self, t: SparkTable) -> DataFrame:
         return self._runner.session.table(t.relation)
 
 
-def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str) -> SparkTable:
+def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str, rows: int | None) -> SparkTable:
     return SparkTable(
         recoded.columns,
         t.caller,
@@ -226,6 +226,7 @@ def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str) ->
         recoded.typed,
         t.sets,
         key,
+        rows,
     )
 
 

@@ -37,12 +37,14 @@ class SparkTable(Relation):
     Attributes:
         typed: published tables: the columns that keep the type of the source.
         sets: the columns of sets that were replaced by their bits, as they were.
-        key: published tables: what their order is drawn with.
+        key: published tables: what their order is drawn with, and
+        rows: how many there are, where that is known.
     """
 
     typed: frozenset[str] = frozenset()
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     key: str = ""
+    rows: int | None = None
 
     @property
     def coding(self) -> type[Coded]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
@@ -16,7 +17,7 @@ from sqlglot import exp
 from maskwright.engines import sql
 from maskwright.engines.coding import Arrays
 from maskwright.engines.spark.dialect import rendered
-from maskwright.errors import InputError
+from maskwright.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -129,7 +130,19 @@ def told() -> Iterator[None]:
     except (AnalysisException, ParseException):
         raise  # a mistake of ours
     except (PySparkException, Py4JError) as problem:
+        stopped(problem)
         raise InputError(explained(problem)) from None
+
+
+def stopped(problem: BaseException) -> None:
+    """Raise what really happened where a job failed because somebody stopped it."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):  # Spark's own error may come after it
+            raise KeyboardInterrupt from None
+        cause = cause.__context__
+    if re.search(r"\b(Job|Stage) \d+ (was )?cancelled|OPERATION_CANCELED", str(problem)):
+        raise Cancelled("the jobs were cancelled on the cluster; nothing was published") from None
 
 
 def explained(problem: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +29,9 @@ CONF = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
-    # files of published rows get their size from what is in them, and are never cut by who made the rows
-    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+LOGGING = Path(__file__).with_name("log4j2.properties")
 INSTALL = "pip install 'maskwright[spark]' brings it, with a Java for machines that have none"
 
 
@@ -74,7 +73,11 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
         return running, False
     if (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # which is not used here
     builder = SparkSession.builder.appName("maskwright").config("spark.ui.enabled", "false")
+    builder = builder.config(
+        "spark.driver.defaultJavaOptions", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+    )
     builder = builder.config("spark.driver.maxResultSize", "0").config(
         "spark.ui.showConsoleProgress", "false"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,24 +18,43 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from maskwright.engines.matching import PIECE
 from maskwright.engines.recoding import derived_key
-from maskwright.errors import DestinationError
+from maskwright.engines.spark.runner import stopped
+from maskwright.errors import DestinationError, InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BUFFER = 1 << 22
+ROWS_PER_FILE = 1 << 20
 
 
-def ordered(frame: DataFrame, key: str) -> DataFrame:
-    """The rows, distributed and ordered by a hash of their values; equal rows look equal, wherever they came from."""
-    named = frame.columns
-    # nulls do not change a hash, so the number of a column goes with each value
-    content = [part for i, name in enumerate(named) for part in (F.col(name), F.lit(i))]
+def ordered(frame: DataFrame, key: str, rows: int) -> DataFrame:
+    """The rows, distributed and ordered by a hash of their values.
+
+    Equal rows are counted, sorted once and repeated, so it does not matter where they came from, nor how many they are.
+    """
+    _check(frame)
+    content = [
+        part for i, name in enumerate(frame.columns) for part in (F.col(name), F.lit(i))
+    ]  # nulls are not hashed
     place = F.xxhash64(F.lit(derived_key(key, "order on Spark")), *content)
-    # the part of a partition that one task of the step before has made is never a file of its own: see session.CONF
-    spread = frame.withColumn("order", place).hint("rebalance", F.col("order"))
-    return spread.sortWithinPartitions("order").drop("order")
+    counted = frame.groupBy(*frame.columns).agg(F.count("*").alias("n")).withColumn("order", place)
+    # a number that is given is not changed by Spark, whatever sizes it finds
+    spread = counted.repartition(max(1, -(-rows // ROWS_PER_FILE)), "order").sortWithinPartitions("order")
+    pieces = F.expr(f"SEQUENCE(0, (n - 1) DIV {PIECE})")  # no list is long
+    copies = F.expr(f"ARRAY_REPEAT(0, CAST(LEAST({PIECE}, n - piece * {PIECE}) AS INT))")
+    repeated = spread.withColumn("piece", F.explode(pieces)).withColumn("copy", F.explode(copies))
+    return repeated.select(*frame.columns)
+
+
+def _check(frame: DataFrame) -> None:
+    for field in frame.schema.fields:
+        if re.search(r"map<|variant", field.dataType.simpleString()):
+            raise InputError(
+                "a column of maps or variants cannot be published by Spark; leave it out, or convert it to text first"
+            )
 
 
 def named(frame: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -81,7 +101,8 @@ def _parts(frame: DataFrame, path: Path, format_: str, options: dict[str, Any]) 
     beside = _beside(path)
     try:
         frame.write.format(format_).options(**options).save(f"file://{beside}")
-    except (PySparkException, Py4JError):
+    except (PySparkException, Py4JError) as problem:
+        stopped(problem)
         raise DestinationError(f"{path}: the workers cannot write here; {_SHARED}") from None
     parts = sorted(beside.glob("part-*"))
     if not parts:
