@@ -115,8 +115,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as name:
         folder = Path(name)
         source, small = folder / "rows.parquet", folder / "small.parquet"
-        make(given.rows, source)
-        make(20_000, small)
+        make(given.rows, source, fine=False)
+        make(20_000, small, fine=False)
         for case in given.case:
             print(f"{case}, {given.rows:,} rows{', with columns that pass through' * given.pass_through}")
             show(

@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -178,7 +180,10 @@ def test_a_written_table_that_is_wrong_is_not_published(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interrupted_it_stops_and_leaves_nothing(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["summarising", "writing"])
+def test_interrupted_it_stops_and_leaves_nothing(
+    step: str, spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     flag, folder = str(tmp_path / "slow"), tmp_path / "folder"
@@ -191,34 +196,25 @@ def test_interrupted_it_stops_and_leaves_nothing(spark: SparkSession, source: Pa
         return value
 
     frame = spark.read.parquet(f"file://{source}")
-    frame = frame.withColumn("ward", slow("ward"))
+    frame = frame.withColumn("zip", slow("zip"))
     steps = []
 
     def on_event(event: Event) -> None:
         steps.append(event.text)
-        if event.text == "writing":
+        if event.text == step:
             Path(flag).touch()
             threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
         mw.anonymize(frame, POLICIES["mondrian-passed"], folder / "out", on_event=on_event)
-    assert steps[-1] == "writing"
+    assert steps[-1] == step
     time.sleep(1)
     assert list(folder.iterdir()) == []
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
 
 
-def test_the_command(
-    master: str,
-    source: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command(master: str, source: Path, tmp_path: Path) -> None:
     """As a newcomer types it: in a process of its own."""
-    import subprocess
-    import sys
-
     conf = tmp_path / "conf"
     conf.mkdir()
     settings = SMALL | {"spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2"}
@@ -230,5 +226,8 @@ def test_the_command(
     environment = os.environ | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
+    assert "WARN" not in done.stderr.replace(
+        "WARNING: Using incubator modules", ""
+    )  # of the Java that is started
     assert "k-anonymity" in done.stdout
     assert main(["verify", str(tmp_path / "out")]) == 0
