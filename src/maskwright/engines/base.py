@@ -133,6 +133,19 @@ def spelled(texts: Texts, codes: NDArray[np.integer]) -> list[str | None]:
     return [texts[code] for code in codes.tolist()]
 
 
+def shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
+    """For each text of either list a number that both share, and how many numbers there are."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        known, numbers = np.unique(np.concatenate([one, two]), return_inverse=True)
+        return numbers[: len(one)], numbers[len(one) :], len(known)
+    code: dict[str | None, int] = {}
+    lists = [
+        np.array([code.setdefault(t, len(code)) for t in spelled(x, np.arange(len(x)))], dtype=np.int64)
+        for x in (one, two)
+    ]
+    return lists[0], lists[1], max(len(code), 1)
+
+
 class Table(Protocol):
     """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
 
@@ -197,6 +210,9 @@ class Engine(Protocol):
     def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
         """Two tables with the same group numbers, `quasi-identifiers` and `sensitive`. Not yet written."""
 
+    def keep(self, table: Table) -> Table:
+        """A recoded table that is to be read more than once: made now, if every reading would make it again."""
+
     def write(self, table: Table, path: Path, format: Format) -> None:
         """Write a recoded table; the container holds nothing but the published values."""
 
@@ -204,6 +220,9 @@ class Engine(Protocol):
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
         """Group a table by its columns as they are: what `verify` relies on."""
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+        """Does a table have exactly these rows, in any order? Two sums of 64-bit hashes of the rows may decide it."""
 
     def hand_over(self, table: Table) -> Any:
         """A recoded table as the caller's own kind."""

@@ -31,6 +31,7 @@ class DuckTable(Relation):
         stamp: the file's identity, size and time, where it is read again for each query.
         origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
+        sorts: every reading sorts the rows again.
     """
 
     frame: frames.Frame | None = None
@@ -38,6 +39,7 @@ class DuckTable(Relation):
     stamp: tuple[int, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
+    sorts: bool = False
 
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
@@ -109,11 +111,9 @@ def _open_parquet(
         columns = _infos(names, [str(t) for t in relation.types[:-1]])
         items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
         row: exp.Expression = sql.column("file_row_number")
-        if len(parts) > 1:
+        if len(parts) > 1:  # rows are numbered through all files
             relation = relation.project("*, file_index")
-            row = exp.Add(
-                this=exp.Mul(this=sql.column("file_index"), expression=sql.integer(1 << 40)), expression=row
-            )
+            row = exp.Add(this=_rows_before(db, patterns), expression=row)
         relation.create_view(file)
         view = db.new_name("source")
         items.append(sql.alias(row, "r"))
@@ -122,6 +122,16 @@ def _open_parquet(
         what = "a file of the folder" if len(parts) > 1 else "the Parquet file"
         raise InputError(f"{path}: {what} is damaged, or of a kind that cannot be read") from None
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
+
+
+def _rows_before(db: Database, patterns: Sequence[str]) -> exp.Expression:
+    """How many rows the files before the one of a row have."""
+    function = exp.Anonymous(this="parquet_file_metadata", expressions=[sql.parameter("path")])
+    query = sql.select([sql.column("num_rows")], exp.Table(this=function))
+    rows = [int(db.rows(query, {"path": pattern})[0][0]) for pattern in patterns]
+    before = exp.Array(expressions=[sql.integer(sum(rows[:i])) for i in range(len(rows))])
+    number = exp.Add(this=sql.column("file_index"), expression=sql.integer(1))
+    return exp.Anonymous(this="list_extract", expressions=[before, number])
 
 
 def _parquet_names(db: Database, pattern: str) -> list[str]:

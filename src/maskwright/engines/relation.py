@@ -19,9 +19,9 @@ class Relation:
     """What every such table has.
 
     Attributes:
-        relation: its name there.
+        relation: its name there, or a query.
         row: the column that tells rows apart.
-        parameters: what counts as missing.
+        parameters: what counts as missing, and what the query refers to.
         clean: a published table, whose values need no cleaning any more.
     """
 
@@ -29,7 +29,7 @@ class Relation:
     caller: str
     format: Format
     label: str
-    relation: str
+    relation: str | exp.Select
     parameters: Mapping[str, Any] = field(default_factory=dict)
     clean: bool = False
     row: str = "rowid"
@@ -39,7 +39,9 @@ class Relation:
         return Coded
 
     def source(self) -> exp.Expression:
-        return sql.relation(self.relation, "t")
+        if isinstance(self.relation, str):
+            return sql.relation(self.relation, "t")
+        return self.relation.subquery("t")
 
     def row_number(self) -> exp.Expression:
         return sql.column(self.row, "t")
@@ -58,6 +60,11 @@ class Relation:
         return self.columns[self.position(name)]
 
     def raw(self, name: str) -> exp.Expression:
+        """A column as it is; texts of a published table may be members of an enumeration."""
+        stored = self.stored(name)
+        return sql.cast(stored, "TEXT") if self.clean and self.info(name).kind == "text" else stored
+
+    def stored(self, name: str) -> exp.Expression:
         return sql.column(f"c{self.position(name)}", "t")
 
     def value(self, name: str) -> exp.Expression:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from maskwright.engines import sql
-from maskwright.engines.coding import Coded, Runner
+from maskwright.engines.coding import Arrays, Coded, Runner, texts_of
 
 
+@dataclass(frozen=True)
 class TextCoded(Coded):
-    """`Coded`, with the domains themselves (small, so sent to every worker) as dictionaries."""
+    """`Coded`, with the domains themselves (small, so sent to every worker) as dictionaries.
+
+    `labels`: per column what each value is published as; `label(i)` is then that of a row.
+    """
+
+    labels: tuple[tuple[str | None, ...], ...] = ()
+
+    def label(self, i: int) -> exp.Expression:
+        return sql.column("t", f"d{i}")
+
+    def content(self) -> dict[str, Arrays]:
+        known = super().content()
+        for i, labels in enumerate(self.labels):
+            known[f"v{i}"] = {**known[f"v{i}"], "t": texts_of(labels)}
+        return known
 
     def code(self, i: int) -> exp.Expression:
         absent = sql.case(

@@ -16,14 +16,14 @@ from maskwright.core.classes import Ints
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frequency, grouped, questions, recoding, sql
+from maskwright.engines import frequency, questions, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.spark import session as sessions
 from maskwright.errors import InputError, UsageError
 
 sessions.need_pyspark()
 
-from maskwright.engines.spark import recounting, sets, writing  # noqa: E402 - they import pyspark
+from maskwright.engines.spark import grouped, recoding, recounting, sets, writing  # noqa: E402 - they import pyspark
 from maskwright.engines.spark.opening import SparkTable, open_frame, open_path  # noqa: E402
 from maskwright.engines.spark.runner import SparkRunner, told  # noqa: E402
 
@@ -142,6 +142,14 @@ class SparkEngine:
         ]
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
 
+    def keep(self, table: Table) -> SparkTable:
+        """Store a published table where it is, so that what is counted is what is handed over."""
+        t = _spark(table)
+        if t.relation not in self._persisted:
+            frame = self._persisted[str(t.relation)] = self._ordered(t).persist()
+            self._runner.view(str(t.relation), frame)
+        return t
+
     def write(self, table: Table, path: Path, format: str) -> None:
         t = _spark(table)
         if format not in ("csv", "parquet"):
@@ -158,16 +166,15 @@ class SparkEngine:
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
-        t = _spark(table)
-        if t.clean:
-            self._keep(t)
-        return recounting.recount(self._runner, t, columns, sensitive, unit)
+        return recounting.recount(self._runner, _spark(table), columns, sensitive, unit)
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+        return recounting.holds(self._runner, _spark(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
         """A data frame of the caller's session. It stays stored on the cluster, as it was recounted."""
-        t = _spark(table)
-        self._keep(t)
-        kept = self._persisted.pop(t.relation)
+        t = self.keep(table)
+        kept = self._persisted.pop(str(t.relation))
         self._mine = False  # the table lives as long as its session
         assert self._caller is not None  # noqa: S101 - for the type checker
         passed = self._runner.new_name(f"maskwright_{id(self):x}")
@@ -199,18 +206,12 @@ class SparkEngine:
         while time.monotonic() < end and len(tracker.getJobIdsForTag(self._tag)):
             time.sleep(0.1)
 
-    def _keep(self, t: SparkTable) -> None:
-        """Store a published table where it is, so that what is counted is what is handed over."""
-        if t.relation not in self._persisted:
-            self._persisted[t.relation] = self._ordered(t).persist()
-            self._runner.view(t.relation, self._persisted[t.relation])
-
     def _ordered(self, t: SparkTable) -> DataFrame:
         frame = self._frame(t).select(*(f"c{i}" for i in range(len(t.columns))))
         return writing.ordered(frame, t.key, self.count(t) if t.rows is None else t.rows)
 
     def _frame(self, t: SparkTable) -> DataFrame:
-        return self._runner.session.table(t.relation)
+        return self._runner.session.table(str(t.relation))
 
 
 def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str, rows: int | None) -> SparkTable:

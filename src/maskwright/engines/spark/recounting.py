@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
-from maskwright.engines.base import Found, Recount, Texts
+from maskwright.engines.base import Found, Recount, Texts, shared
 from maskwright.engines.keys import Packing, number
 from maskwright.engines.relation import Relation
 from maskwright.engines.spark.runner import SparkRunner
@@ -40,6 +40,22 @@ def recount(
         known, code = _numbered(found.column(f"g{width}"))
         values[name] = Found(known, at, code, _ints(found, "p"))
     return Recount(tuple(texts), labels, rows, people, values)
+
+
+def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Recount) -> bool:
+    """Does a table have exactly these rows, in any order?"""
+    found = recount(runner, table, columns, (), None)
+    digits, radices = list[Ints](), list[int]()
+    for i, (mine, theirs) in enumerate(zip(rows.texts, found.texts, strict=True)):
+        one, two, radix = shared(mine, theirs)
+        digits.append(np.concatenate([one[rows.codes[i]], two[found.codes[i]]]))
+        radices.append(radix)
+    n = len(rows.rows)
+    numbers = number(Packing.of(radices).pack(digits), n + len(found.rows))[1]
+    balance = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(balance, numbers[:n], rows.rows)
+    np.subtract.at(balance, numbers[n:], found.rows)
+    return not balance.any()
 
 
 def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 class SparkRunner:
     """A session of our own; its views go with it."""
-
-    distributed = True
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -71,11 +68,8 @@ class SparkRunner:
             for name in content:
                 self.drop(name)
 
-    def fill(self, name: str, chunks: Iterator[Arrays]) -> None:
-        self.view(name, reduce(lambda a, b: a.unionAll(b), map(self._from_arrays, chunks)))
-
     def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
-        """A subquery, which Spark turns into a join with a table that every worker gets."""
+        """What a small table (k, t) has for a code: a subquery, which Spark turns into a join with a copy of it."""
         same = sql.equal(sql.column("k", name), code)
         return sql.select([exp.AnyValue(this=sql.column("t"))], sql.relation(name), where=[same]).subquery(
             copy=False

@@ -18,8 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from maskwright.engines.matching import PIECE
-from maskwright.engines.recoding import derived_key
+from maskwright.engines.spark.matching import PIECE, derived_key
 from maskwright.engines.spark.runner import stopped
 from maskwright.errors import DestinationError, InputError
 

@@ -6,6 +6,7 @@ drawn with a key: so each assignment of the values of a group to its rows is equ
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,35 @@ from sqlglot import exp
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.coding import Arrays, Runner
-from maskwright.engines.recoding import derived_key
 
 if TYPE_CHECKING:
     from maskwright.engines.expansion import Entries
 
 PIECE = 1 << 14  # rows that a run has at most: each is a list for a moment
+
+
+def derived_key(key: str, purpose: str) -> str:
+    """A key of its own for each purpose, short enough for one block of the hash."""
+    return hashlib.sha256(purpose.encode() + b"\0" + key.encode()).hexdigest()[:32]
+
+
+def shuffled(row: exp.Expression, key: str = "key") -> exp.Expression:
+    """A keyed hash of the row number: an order that says nothing about the source without the key."""
+    return exp.MD5(this=exp.DPipe(this=sql.parameter(key), expression=sql.cast(row, "TEXT")))
+
+
+def numbered(partition: exp.Expression, row: exp.Expression, key: str) -> exp.Expression:
+    """The number of a row among those of its part, from 0, in an order drawn with a key."""
+    order = exp.Order(expressions=[shuffled(row, key), row.copy()])
+    number = exp.Window(this=exp.RowNumber(), partition_by=[partition], order=order)
+    return exp.Sub(this=number, expression=sql.integer(1))
+
+
+def repeated(name: str, times: str) -> exp.Select:
+    """Each row of a table as often as its column `times` says, the copies numbered 0, 1 … in column `i`."""
+    last = exp.Sub(this=sql.column(times), expression=sql.integer(1))
+    copies = exp.Explode(this=exp.GenerateSeries(start=sql.integer(0), end=last))
+    return sql.select([exp.Star(), sql.alias(copies, "i")], sql.relation(name))
 
 
 def matched(runner: Runner, target: str, parts: Sequence[Entries], key: str, purpose: str) -> None:
@@ -67,7 +91,7 @@ def _runs(part: Entries, words: Mapping[str, Ints]) -> Arrays:
 
 def _repeated(name: str) -> exp.Select:
     """Each row of the first part, entries are in the order of the groups: its number is its place."""
-    copies = sql.repeated(name, "n").subquery("r", copy=False)
+    copies = repeated(name, "n").subquery("r", copy=False)
     place = exp.Add(this=sql.column("lo", "r"), expression=sql.column("i", "r"))
     return sql.select(
         [exp.Column(this=exp.Star(), table=exp.to_identifier("r")), sql.alias(place, "place")], copies
@@ -77,6 +101,6 @@ def _repeated(name: str) -> exp.Select:
 def _drawn(name: str, words: Sequence[str], key: str) -> exp.Select:
     """Each value of another part with a place in its group that is drawn with a key."""
     rows = _repeated(name).subquery("q", copy=False)
-    number = sql.numbered(sql.column("g", "q"), sql.column("place", "q"), key)
+    number = numbered(sql.column("g", "q"), sql.column("place", "q"), key)
     place = exp.Add(this=sql.column("first", "q"), expression=exp.Paren(this=number))
     return sql.select([sql.alias(place, "place"), *(sql.column(w, "q") for w in words)], rows)
