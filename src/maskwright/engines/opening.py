@@ -130,7 +130,7 @@ def _rows_before(db: Database, patterns: Sequence[str]) -> exp.Expression:
     query = sql.select([sql.column("num_rows")], exp.Table(this=function))
     rows = [int(db.rows(query, {"path": pattern})[0][0]) for pattern in patterns]
     before = exp.Array(expressions=[sql.integer(sum(rows[:i])) for i in range(len(rows))])
-    number = exp.Add(this=sql.column("file_index"), expression=sql.integer(1))
+    number = exp.Add(this=sql.cast(sql.column("file_index"), "BIGINT"), expression=sql.integer(1))
     return exp.Anonymous(this="list_extract", expressions=[before, number])
 
 

@@ -45,6 +45,7 @@ class SparkEngine:
         self._tag = f"maskwright-{secrets.token_hex(8)}"
         self._kept: list[DataFrame] = []
         self._persisted: dict[str, DataFrame] = {}
+        self._writing = False
         self.__runner: SparkRunner | None = None
 
     @property
@@ -155,9 +156,14 @@ class SparkEngine:
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
         frame = self._ordered(t)
+        self._writing = True
         if format == "parquet":
             writing.write_parquet(frame, t.names, path)
-            return
+        else:
+            self._write_csv(t, frame, path)
+        self._writing = False
+
+    def _write_csv(self, t: SparkTable, frame: DataFrame, path: Path) -> None:
         texts = [sql.alias(t.text(n), f"c{i}") for i, n in enumerate(t.names)]
         self._runner.view(view := self._runner.new_name("ordered"), frame)
         lines = self._runner.frame(sql.select(texts, sql.relation(view, "t")), t.parameters)
@@ -199,12 +205,14 @@ class SparkEngine:
             self._caller.stop()
 
     def _cancel(self, runner: SparkRunner) -> None:
-        """Tasks that still write must have ended before their folder is removed."""
+        """Stop our jobs; tasks that write must have ended before their folder is removed, or they make it anew."""
         runner.session.interruptTag(self._tag)
-        tracker = runner.session.sparkContext._jsc.sc().statusTracker()
+        tracker = runner.session.sparkContext._jsc.sc().statusTracker()  # Python does not have all of it
         end = time.monotonic() + CANCEL_SECONDS
-        while time.monotonic() < end and len(tracker.getJobIdsForTag(self._tag)):
-            time.sleep(0.1)
+        while self._writing and time.monotonic() < end:
+            time.sleep(0.5)
+            if not any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
+                return
 
     def _ordered(self, t: SparkTable) -> DataFrame:
         frame = self._frame(t).select(*(f"c{i}" for i in range(len(t.columns))))

