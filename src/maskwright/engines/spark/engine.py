@@ -25,7 +25,7 @@ sessions.need_pyspark()
 
 from maskwright.engines.spark import grouped, recoding, recounting, sets, writing  # noqa: E402 - they import pyspark
 from maskwright.engines.spark.opening import SparkTable, open_frame, open_path  # noqa: E402
-from maskwright.engines.spark.runner import SparkRunner, told  # noqa: E402
+from maskwright.engines.spark.runner import SparkRunner  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,8 +53,7 @@ class SparkEngine:
         if self.__runner is None:
             if self._caller is None:
                 self._caller, self._mine = sessions.start(self._master, self._memory)
-            self.__runner = SparkRunner(sessions.derived(self._caller))
-            self.__runner.session.addTag(self._tag)
+            self.__runner = SparkRunner(sessions.derived(self._caller), self._tag)
         return self.__runner
 
     def open(self, source: Any, reading: Reading) -> SparkTable:
@@ -67,9 +66,10 @@ class SparkEngine:
                 f"the Spark engine reads paths and data frames of PySpark, not a {type(source).__module__}."
                 f"{type(source).__name__}; convert it with spark.createDataFrame, or leave out engine='spark'"
             )
-        with told():
-            if self._frame(table).isEmpty():
-                raise InputError(f"{table.label}: there are column names but no rows")
+        with self._runner.running():
+            empty = self._frame(table).isEmpty()
+        if empty:
+            raise InputError(f"{table.label}: there are column names but no rows")
         return table
 
     def _open_frame(self, frame: DataFrame, reading: Reading) -> SparkTable:
@@ -157,10 +157,11 @@ class SparkEngine:
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
         frame = self._ordered(t)
         self._writing = True
-        if format == "parquet":
-            writing.write_parquet(frame, t.names, path)
-        else:
-            self._write_csv(t, frame, path)
+        with self._runner.running():
+            if format == "parquet":
+                writing.write_parquet(frame, t.names, path)
+            else:
+                self._write_csv(t, frame, path)
         self._writing = False
 
     def _write_csv(self, t: SparkTable, frame: DataFrame, path: Path) -> None:

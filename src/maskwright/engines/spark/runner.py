@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
 class SparkRunner:
     """A session of our own; its views go with it."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, tag: str) -> None:
         self.session = session
+        self._tag = tag  # of our jobs
+        session.addTag(tag)
         self._views: set[str] = set()
         self._made = 0
 
@@ -49,12 +53,12 @@ class SparkRunner:
 
     def arrow(self, query: exp.Expression, parameters: Mapping[str, Any]) -> pa.Table:
         frame = self.frame(query, parameters)
-        with told():
+        with self.running():
             return frame.toArrow()
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         frame = self.frame(query, parameters)
-        with told():
+        with self.running():
             return [tuple(row) for row in frame.collect()]
 
     @contextmanager
@@ -93,6 +97,42 @@ class SparkRunner:
     def drop(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
         self._views.discard(name)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While a job runs: Ctrl-C cancels it, and is then an interrupt as always.
+
+        Spark's own handler talks to Java from inside the call that it interrupts, which now and then confuses both.
+        Here another thread cancels, and the call ends by itself.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            with told():
+                yield
+            return
+        pressed, ended = threading.Event(), threading.Event()
+
+        def cancel() -> None:
+            while not ended.is_set():
+                self.session.interruptTag(self._tag)
+                ended.wait(0.5)
+
+        def on_interrupt(*_: Any) -> None:
+            pressed.set()
+            threading.Thread(target=cancel, daemon=True).start()
+
+        before = signal.signal(signal.SIGINT, on_interrupt)
+        try:
+            with told():
+                yield
+        except BaseException:
+            if pressed.is_set():
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            ended.set()
+            signal.signal(signal.SIGINT, before or signal.default_int_handler)
+        if pressed.is_set():
+            raise KeyboardInterrupt
 
     def new_name(self, kind: str) -> str:
         self._made += 1
