@@ -146,7 +146,9 @@ def passed(runner: Runner, table: Source, name: str) -> exp.Expression:
     distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
     raw = sql.column("raw", "a")
     unclean = exp.NullSafeNEQ(this=raw, expression=sql.cleaned(raw.copy(), info, table.parameters))
-    query = sql.select([sql.count()], distinct.subquery("a", copy=False), where=[unclean])
+    # not a condition: that would be asked of every row, before they are made distinct
+    counted = exp.Count(this=sql.case((unclean, sql.integer(1)), otherwise=exp.null()))
+    query = sql.select([counted], distinct.subquery("a", copy=False))
     clean = runner.rows(query, table.parameters) == [(0,)]
     return table.raw(name) if clean else table.value(name)
 

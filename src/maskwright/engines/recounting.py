@@ -18,8 +18,11 @@ from sqlglot import exp
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
-from maskwright.engines.coding import RowRunner, Runner, Source, texts_of
+from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, ascending, numbered
+
+# whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
+SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
 def recount(
@@ -163,23 +166,22 @@ def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Recoun
     content: dict[str, np.ndarray[Any, Any]] = {"n": rows.rows}
     found, planned = list[exp.Expression](), list[exp.Expression]()
     for i, (name, known, codes) in enumerate(zip(columns, rows.texts, rows.codes, strict=True)):
-        value, code = table.value(name), sql.column(f"c{i}", "planned")
+        code = sql.column(f"c{i}", "planned")
         whole = (
             table.info(name).kind == "integer"
         )  # then numbers are compared: making texts of them takes longer
-        found.append(sql.cast(value, "HUGEINT") if whole else table.text(name))
+        if whole:
+            found.append(_hash(sql.cast(table.value(name), "BIGINT")))
+        else:
+            text = table.info(name).kind == "text"
+            found.append(_hash(passed(runner, table, name) if text else table.text(name)))
         if isinstance(known, np.ndarray):
             content[f"c{i}"] = known[codes]
-            planned.append(sql.cast(code, "HUGEINT" if whole else "TEXT"))
-            continue
-        content[f"c{i}"], decode = codes, runner.new_name("planned")
-        text = sql.column("t", "given")
-        given = {"k": np.arange(len(known), dtype=np.int64), "t": texts_of(known)}
-        with runner.tables({"given": given}):
-            kept = exp.TryCast(this=text, to=exp.DataType.build("HUGEINT")) if whole else text
-            items = [sql.column("k", "given"), sql.alias(kept, "t")]
-            runner.run(sql.create_table(decode, sql.select(items, sql.relation("given"))), {})
-        planned.append(runner.lookup(decode, code, published=False))
+            planned.append(_hash(sql.cast(code, "BIGINT" if whole else "TEXT")))
+        else:
+            content[f"c{i}"], decode = codes, runner.new_name("planned")
+            _store_hashes(runner, known, whole, decode)
+            planned.append(runner.lookup(decode, code, published=False))
     [there] = runner.rows(sql.select(_sums(found, sql.integer(1)), table.source()), table.parameters)
     with runner.tables({"planned": content}):
         sums = _sums(planned, sql.column("n", "planned"))
@@ -187,11 +189,25 @@ def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Recoun
     return bool(there == wanted)
 
 
-def _sums(texts: Sequence[exp.Expression], times: exp.Expression) -> list[exp.Expression]:
+def _store_hashes(runner: Runner, texts: Sequence[str | None], whole: bool, name: str) -> None:
+    """A table (k, t) with the hash of each text, or of the whole number that it means."""
+    value: exp.Expression = sql.column("t", "given")
+    if whole:
+        value = exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
+    items = [sql.column("k", "given"), sql.alias(_hash(value), "t")]
+    with runner.tables({"given": {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}}):
+        runner.run(sql.create_table(name, sql.select(items, sql.relation("given"))), {})
+
+
+def _sums(hashes: Sequence[exp.Expression], times: exp.Expression) -> list[exp.Expression]:
     """The number of rows, and two sums of hashes: those of 64-bit numbers, so that they cannot overflow."""
     total: list[exp.Expression] = [exp.Sum(this=sql.cast(times.copy(), "HUGEINT"))]
-    row: exp.Expression = exp.Anonymous(this="hash", expressions=list(texts))
+    row = _hash(*hashes)
     for _ in range(2):  # the hash of a row, and the hash of that
         total.append(exp.Sum(this=exp.Mul(this=sql.cast(row.copy(), "HUGEINT"), expression=times.copy())))
-        row = exp.Anonymous(this="hash", expressions=[row])
+        row = _hash(row)
     return total
+
+
+def _hash(*values: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this="hash", expressions=list(values))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import Formulas
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
@@ -151,7 +152,7 @@ class SparkEngine:
             self._runner.view(str(t.relation), frame)
         return t
 
-    def write(self, table: Table, path: Path, format: str) -> None:
+    def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _spark(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
@@ -161,14 +162,14 @@ class SparkEngine:
             if format == "parquet":
                 writing.write_parquet(frame, t.names, path)
             else:
-                self._write_csv(t, frame, path)
+                self._write_csv(t, frame, path, formulas)
         self._writing = False
 
-    def _write_csv(self, t: SparkTable, frame: DataFrame, path: Path) -> None:
+    def _write_csv(self, t: SparkTable, frame: DataFrame, path: Path, formulas: Formulas) -> None:
         texts = [sql.alias(t.text(n), f"c{i}") for i, n in enumerate(t.names)]
         self._runner.view(view := self._runner.new_name("ordered"), frame)
         lines = self._runner.frame(sql.select(texts, sql.relation(view, "t")), t.parameters)
-        writing.write_csv(lines, t.names, path)
+        writing.write_csv(lines, t.names, path, formulas)
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from maskwright.core.formulas import MARK, unescape
 from maskwright.engines import reading as files
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Format, Reading
@@ -90,6 +92,9 @@ def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: l
         names = files.check_names(frame.columns, label)
     else:
         frame, names = _csv(runner, address, label, first, reading)
+        if reading.escaped:
+            frame = frame.select([F.regexp_replace(F.col(c), MARK, "$1").alias(c) for c in frame.columns])
+            names = tuple(unescape(name) for name in names)
         # lines may end inside of values, so a file is read by one task: once
         frame = frame.repartition(runner.session.sparkContext.defaultParallelism).persist(
             StorageLevel.DISK_ONLY

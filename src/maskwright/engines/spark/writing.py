@@ -18,6 +18,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from maskwright.core.formulas import FIRST, HARMLESS, MARKED, RUNS, Formulas, escape
+from maskwright.core.settings import shown
+from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.spark.matching import PIECE, derived_key
 from maskwright.engines.spark.runner import stopped
 from maskwright.errors import DestinationError, InputError
@@ -73,9 +76,35 @@ def write_parquet(frame: DataFrame, names: Sequence[str], path: Path) -> None:
     shutil.rmtree(_beside(path))
 
 
-def write_csv(frame: DataFrame, names: Sequence[str], path: Path) -> None:
+def refuse_formulas(frame: DataFrame, names: Sequence[str]) -> None:
+    """Refuse texts that a spreadsheet would run (core/formulas.py); one pass for all columns."""
+    for name in names:
+        spreadsheet.refuse_name(name)
+    bad = [F.min(F.when(F.col(c).rlike(RUNS) & ~_harmless(F.col(c)), F.col(c))) for c in frame.columns]
+    for name, found in zip(names, frame.agg(*bad).collect()[0], strict=True):
+        if found is not None:
+            raise InputError(
+                f"column {name!r}: a spreadsheet would run the cell {shown(found)} as a formula; {spreadsheet.REMEDY}"
+            )
+
+
+def _harmless(text: Column) -> Column:
+    return text.rlike(f"\\A(?:{HARMLESS})\\z")
+
+
+def _escaped(text: Column) -> Column:
+    marked = F.regexp_replace(F.regexp_replace(text, MARKED, "$1'$2"), FIRST, "'$1")
+    return F.when(_harmless(text), text).otherwise(marked)
+
+
+def write_csv(frame: DataFrame, names: Sequence[str], path: Path, formulas: Formulas) -> None:
     """One file: the lines that the workers wrote, below one header."""
-    values = [_field(F.col(c)) for c in frame.columns]
+    if formulas == "refuse":
+        refuse_formulas(frame, names)
+    texts = [F.col(c) for c in frame.columns]
+    if formulas == "escape":
+        texts, names = [_escaped(text) for text in texts], [escape(name) for name in names]
+    values = [_field(text) for text in texts]
     if len(values) == 1:  # a lone missing value would be an empty line, which readers skip
         values = [F.when(values[0] == "", F.lit('""')).otherwise(values[0])]
     parts = _parts(frame.select(F.concat_ws(",", *values).alias("line")), path, "text", {"lineSep": "\n"})
