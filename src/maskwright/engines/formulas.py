@@ -39,7 +39,9 @@ def refuse(
     """Refuse a column in which a cell would run; `text` is what is written of it."""
     distinct = sql.select([sql.alias(text, "v")], source, distinct=True).subquery("x", copy=False)
     bad = exp.And(this=_matches(sql.column("v"), RUNS), expression=exp.Not(this=_harmless(sql.column("v"))))
-    found = db.rows(sql.select([exp.Min(this=sql.column("v"))], distinct, where=[bad]), parameters)[0][0]
+    # not a condition: that would be asked of every row, before they are made distinct
+    one = exp.Min(this=sql.case((bad, sql.column("v")), otherwise=exp.null()))
+    found = db.rows(sql.select([one], distinct), parameters)[0][0]
     if found is not None:
         raise InputError(
             f"column {name!r}: a spreadsheet would run the cell {shown(found)} as a formula; {REMEDY}"
