@@ -18,7 +18,7 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 	@$(BIN)/maskwright demo
 
 test: $(VENV)/dev  ## all tests
-	$(BIN)/python -m pytest -n auto -m "not alone and not long"
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not alone and not long"
 	$(BIN)/python -m pytest -m alone
 
 test-long: $(VENV)/dev  ## hundreds of thousands of random cases and faults (hours)

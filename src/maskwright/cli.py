@@ -112,6 +112,12 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
     command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--engine",
+        choices=("duckdb", "spark"),
+        help="where rows are processed (default: duckdb, in this process)",
+    )
+    command.add_argument("--master", help="of a Spark cluster: spark://host:7077, yarn, local[4]")
     command.add_argument("--seed", type=int, help="repeatable random choices: for tests and experiments only")
     command.add_argument(
         "--keep-private", choices=("all", "report", "none"), default="all",
@@ -329,7 +335,7 @@ def _anonymize(options: argparse.Namespace) -> int:
     job = Job(
         source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
-        metrics=metrics_named(options.metric),
+        engine=options.engine, master=options.master, metrics=metrics_named(options.metric),
     )  # fmt: skip
     return _publish(job, options)
 

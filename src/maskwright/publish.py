@@ -29,10 +29,11 @@ from maskwright.core.release import Part, Release
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
-from maskwright.engines import open_engine
+from maskwright.engines import engine_for, open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.engines.pg_release import Pending, check_target, staged
 from maskwright.engines.postgres import Postgres, refuse_address
+from maskwright.engines.reading import stamp
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError, system_refused
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
@@ -59,7 +60,8 @@ class Job:
     overwrite: bool = False
     seed: int | None = None
     memory: str | None = None
-    engine: str = "duckdb"
+    engine: str | None = None  # None: the one that the source belongs to
+    master: str | None = None
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
     into: Postgres | None = None
@@ -104,6 +106,14 @@ def _run(job: Job, progress: Progress) -> Release:
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
+
+
+def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    """The engine that a job asks for, or that its source belongs to."""
+    name = job.engine or engine_for(job.source)
+    if name == "spark" and job.into is not None:
+        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
+    return open_engine(name, memory=job.memory, temp=spill, master=job.master)
 
 
 def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
@@ -154,7 +164,7 @@ class Run:
         self.secret = secret_key(job.seed)
         self.rng = generator(self.secret, "method")
         try:
-            self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+            self.engine: Engine = engine or engine_of(job, spill)
         except BaseException:
             disk.remove_scratch(spill)
             raise
@@ -474,7 +484,7 @@ class _Stamp:
         if not isinstance(source, (str, Path)):
             return _Stamp()
         try:
-            return _Stamp(Path(source), disk.identity(Path(source)))
+            return _Stamp(Path(source), stamp(Path(source)))
         except OSError:
             return _Stamp(Path(source))
 
@@ -536,4 +546,5 @@ def _name(source: Any) -> str:
 def _command(job: Job) -> str:
     """The command that makes the release again; the policy is kept beside the report."""
     seed = f" --seed {job.seed}" if job.seed is not None else ""
-    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"
+    engine = f" --engine {job.engine}" if job.engine is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{engine}{seed}"

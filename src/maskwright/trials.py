@@ -10,8 +10,7 @@ from maskwright import disk
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
-from maskwright.engines import open_engine
-from maskwright.publish import Job, Prepared, Run
+from maskwright.publish import Job, Prepared, Run, engine_of
 from maskwright.resolve import reading
 
 
@@ -30,7 +29,7 @@ class Trials:
 
     def fingerprint(self, policy: Policy) -> str:
         """Of the input, read as this policy says."""
-        engine = open_engine(self.job.engine, memory=self.job.memory)
+        engine = engine_of(self.job)
         try:
             return engine.fingerprint(engine.open(self.job.source, reading(policy)))
         finally:

@@ -203,8 +203,8 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
         tables = []
         for item in listed:
             data = path / PUBLIC / item.file
-            inside = data.parent.resolve() == (path / PUBLIC).resolve() and not data.is_symlink()
-            if not data.is_file() or not inside:
+            linked = any(p.is_symlink() for p in (data, *data.rglob("*")))
+            if not data.exists() or linked or data.parent.resolve() != (path / PUBLIC).resolve():
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
             table = engine.open(data, Reading(format=item.format, escaped=item.escaped, trim=False))
             there = [c.name for c in table.columns]
@@ -242,7 +242,7 @@ CONTAINERS = (".csv", ".tsv", ".parquet", ".pq")
 
 def _file_of(folder: Path, name: str, format: Any, rewritten: bool) -> tuple[str, Any]:
     """The file of a table and its format; one that was rewritten may be in another container of the same name."""
-    if not rewritten or (folder / name).is_file():
+    if not rewritten or (folder / name).exists():
         return name, format
     stem = Path(name).stem
     others = [s for s in CONTAINERS if (folder / f"{stem}{s}").is_file()]

@@ -293,6 +293,41 @@ def test_unknown_format_to_write(engine: Engine, file: Write, tmp_path: Path) ->
         engine.write(engine.recode(table, plan(["a"], {})), tmp_path / "x", "xlsx")
 
 
+def parts(folder: Path, *ranges: range) -> Path:
+    """A table in several Parquet files, as Spark writes it."""
+    folder.mkdir()
+    for i, numbers in enumerate(ranges):
+        target = str(folder / f"part-{i:05}.parquet")
+        numbered = duckdb.sql("SELECT range AS n FROM range(?, ?)", params=[numbers.start, numbers.stop])
+        numbered.write_parquet(target)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def test_a_folder_of_parquet_files_is_one_table(engine: Engine, tmp_path: Path) -> None:
+    folder = parts(tmp_path / "numbers [1]", range(2), range(10, 13))
+    table = engine.open(folder, Reading())
+    assert [row["n"] for row in engine.sample(table, 9)] == ["0", "1", "10", "11", "12"]
+    hierarchy = flat("n", ["0", "1", "10", "11", "12"])
+    recoded = engine.recode(table, plan(["n"], {"n": (hierarchy, 0)}))
+    assert sorted(row["n"] or "" for row in engine.sample(recoded, 9)) == ["0", "1", "10", "11", "12"]
+    [codes] = engine.in_order(table, ["n"], [hierarchy.values], 9)
+    assert codes.tolist() == [1, 2, 3, 4, 5]
+    duckdb.sql("SELECT 7 AS n").write_parquet(str(folder / "part-00002.parquet"))
+    with pytest.raises(InputError, match="changed while it was being read"):
+        engine.recode(table, plan(["n"], {"n": (hierarchy, 0)}))
+
+
+def test_a_folder_with_a_damaged_or_foreign_file_is_refused(engine: Engine, tmp_path: Path) -> None:
+    folder = parts(tmp_path / "numbers", range(2), range(3))
+    (folder / "part-00001.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match=r"part-00001.parquet: this is not a complete Parquet file"):
+        engine.open(folder, Reading())
+    (folder / "notes.txt").touch()
+    with pytest.raises(InputError, match="this is a folder"):
+        engine.open(folder, Reading())
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("inside", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", [True, False])

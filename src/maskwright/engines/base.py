@@ -136,6 +136,19 @@ def spelled(texts: Texts, codes: NDArray[np.integer]) -> list[str | None]:
     return [texts[code] for code in codes.tolist()]
 
 
+def shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
+    """For each text of either list a number that both share, and how many numbers there are."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        known, numbers = np.unique(np.concatenate([one, two]), return_inverse=True)
+        return numbers[: len(one)], numbers[len(one) :], len(known)
+    code: dict[str | None, int] = {}
+    lists = [
+        np.array([code.setdefault(t, len(code)) for t in spelled(x, np.arange(len(x)))], dtype=np.int64)
+        for x in (one, two)
+    ]
+    return lists[0], lists[1], max(len(code), 1)
+
+
 class Table(Protocol):
     """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
 

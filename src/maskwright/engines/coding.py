@@ -22,6 +22,10 @@ class Source(Protocol):
     """A table of an engine that speaks SQL: the relation is called `t`, values are as they came."""
 
     @property
+    def coding(self) -> type[Coded]:
+        """How its values become codes."""
+
+    @property
     def parameters(self) -> Mapping[str, Any]: ...
 
     def source(self) -> exp.Expression: ...
@@ -57,6 +61,15 @@ class Runner(Protocol):
     def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]:
         """Small tables of values, there as long as the context."""
 
+    def stored(
+        self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
+    ) -> AbstractContextManager[None]:
+        """The result of a query as a table, there as long as the context."""
+
+
+class RowRunner(Runner, Protocol):
+    """What an engine offers besides when its tables have an order, and rows can be made here."""
+
     def fill(self, name: str, chunks: Iterator[Arrays]) -> None:
         """Make a table from chunks with the same columns, its rows in their order."""
 
@@ -68,11 +81,6 @@ class Runner(Protocol):
 
         `published`: all of its texts are in the release, so that they may be written as a dictionary.
         """
-
-    def stored(
-        self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
-    ) -> AbstractContextManager[None]:
-        """The result of a query as a table, there as long as the context."""
 
 
 @dataclass(frozen=True)

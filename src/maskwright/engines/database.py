@@ -22,7 +22,7 @@ MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repea
 
 
 class Database:
-    """A connection that runs sqlglot expressions (a `Runner`, see coding.py), and its temporary folder."""
+    """A connection that runs sqlglot expressions (a `RowRunner`, see coding.py), and its temporary folder."""
 
     def __init__(
         self, memory: str | None = None, temp: Path | None = None, threads: int | None = None

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 from sqlglot import exp
 
-from maskwright import disk
 from maskwright.core.classes import Ints
 from maskwright.core.formulas import Formulas, escape
 from maskwright.core.multivalued import SetColumn
@@ -25,6 +23,7 @@ from maskwright.engines import (
     grouped,
     ordered,
     postgres,
+    questions,
     recoding,
     recounting,
     sets,
@@ -34,6 +33,7 @@ from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
+from maskwright.engines.reading import stamp
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -80,18 +80,7 @@ class DuckDBEngine:
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
-        t = _duck(table)
-        query = self._canonical_groups(t, [column])
-        if limit is not None:
-            first = sql.case((sql.is_null(sql.column("g0")), sql.integer(0)), otherwise=sql.integer(1))
-            commonest = exp.Ordered(this=sql.column("n"), desc=True)
-            query = query.order_by(first, commonest, sql.column("g0")).limit(limit + 1)
-        rows = dict(self._db.rows(query, t.parameters))
-        missing = int(rows.pop(None, 0))
-        values = list(rows)[:limit]
-        numeric = bool(values) and all(map(sql.NUMBER.fullmatch, values))
-        values = sorted(values, key=lambda v: (Decimal(v), v)) if numeric else sorted(values)
-        return Domain(tuple(values), tuple(int(rows[v]) for v in values), missing, numeric)
+        return questions.domain(self._db, _duck(table), column, limit)
 
     def elements(self, table: Table, column: str, separator: str | None) -> Domain:
         return sets.elements(self._db, _duck(table), column, separator)
@@ -106,37 +95,15 @@ class DuckDBEngine:
         return sets.fold(self._db, _duck(table), columns)
 
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
-        t = _duck(table)
-        found = self._db.rows(
-            sql.select([t.text(name) for name in t.names], t.source(), limit=rows), t.parameters
-        )
-        return [dict(zip(t.names, row, strict=True)) for row in found]
+        return questions.sample(self._db, _duck(table), rows)
 
     def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
-        t = _duck(table)
-        groups = self._canonical_groups(t, columns).subquery("g", copy=False)
-        alone = sql.equal(sql.column("n"), sql.integer(1))
-        ones = exp.Count(this=sql.case((alone, sql.integer(1)), otherwise=exp.null()))
-        [(distinct, unique)] = self._db.rows(sql.select([sql.count(), ones], groups), t.parameters)
-        return int(distinct), int(unique)
+        return questions.uniqueness(self._db, _duck(table), columns)
 
     def in_order(
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         return ordered.in_order(self._db, _duck(table), columns, domains, limit)
-
-    def _canonical_groups(self, t: DuckTable, columns: Sequence[str]) -> exp.Select:
-        """Rows `n` per combination of canonical values g0, g1 …
-
-        The source is grouped as it is first, so that values are made canonical once per group, not per row.
-        """
-        names = [f"g{i}" for i in range(len(columns))]
-        within = list(zip(names, columns, strict=True))
-        raw = sql.select([sql.alias(t.raw(c), n) for n, c in within] or [sql.integer(1)], t.source())
-        inner = sql.count_by(raw, names).subquery("i", copy=False)
-        texts = [sql.alias(t.canonical(c, sql.column(n, "i")), n) for n, c in within]
-        canonical = sql.select([*texts, sql.column("n", "i")], inner)
-        return sql.count_by(canonical, names, sql.alias(exp.Sum(this=sql.column("n")), "n"))
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -237,7 +204,7 @@ class DuckDBEngine:
     def _unchanged(self, t: DuckTable) -> None:
         if t.stamp:
             try:
-                same = t.stamp == disk.identity(Path(t.label))
+                same = t.stamp == stamp(Path(t.label))
             except OSError:
                 same = False
             if not same:

@@ -23,7 +23,7 @@ from maskwright.core.classes import Ints
 from maskwright.core.plan import GroupPlan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Runner, Source, passed, texts_of
+from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, number
 from maskwright.engines.recoding import Recoded, label
 from maskwright.kernels import randomness
@@ -97,7 +97,7 @@ def of_block(plan: GroupPlan, b: int) -> Entries:
 
 
 def create(
-    runner: Runner,
+    runner: RowRunner,
     table: Source,
     plan: GroupPlan,
     target: str,
@@ -139,7 +139,7 @@ def create(
         if shown.texts is None:
             typed.append(name)
         plain = shown.texts is not None or info.kind == "text"
-        _store_texts(runner, table, shown, parts[p].used(i), decode, plain)
+        store_texts(runner, table, shown, parts[p].used(i), decode, plain)
         items.append(runner.lookup(decode, sql.digit(parts[p].packing, i + 1, "x", f"p{p}w"), plain))
         infos.append(ColumnInfo(name, "text", "VARCHAR") if plain else info)
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
@@ -151,7 +151,7 @@ def create(
     return Recoded(tuple(infos), frozenset(typed), query, dict(table.parameters), of_source is not None)
 
 
-def _store_texts(
+def store_texts(
     runner: Runner, table: Source, shown: Shown, used: set[int], decode: str, plain: bool
 ) -> None:
     """A table (k, t) with what is published for each code: texts, or values in the type of the source.
@@ -220,7 +220,7 @@ def _words(
         yield words if place is None else words | {"place": place[chunk]}
 
 
-def reordered(runner: Runner, target: str, recoded: Recoded, key: str) -> Recoded:
+def reordered(runner: RowRunner, target: str, recoded: Recoded, key: str) -> Recoded:
     """Rows stored under the name `target`, in random order."""
     [(n,)] = runner.rows(sql.select([sql.count()], sql.relation(target)), {})
     place = permutation(n, generator(key, "order of rows"))

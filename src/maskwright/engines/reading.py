@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from maskwright import disk
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
 
@@ -57,7 +58,9 @@ def check_file(path: Path) -> Path:
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
         if path.is_dir():
-            raise InputError(f"{path}: this is a folder; name the file in it")
+            raise InputError(
+                f"{path}: this is a folder; name the file in it (a folder of Parquet files is one table)"
+            )
         if not path.is_file():
             raise InputError(f"{path}: this is not a regular file")
         if not os.access(path, os.R_OK):
@@ -67,6 +70,22 @@ def check_file(path: Path) -> Path:
     except (OSError, ValueError) as problem:
         raise InputError(f"{path}: cannot be read ({_reason(problem)})") from None
     return path.absolute()
+
+
+def parquet_parts(path: Path, reading: Reading) -> list[Path]:
+    """The files of a folder that together are one Parquet table, as Spark writes them; none: this is no such folder."""
+    if reading.format == "csv" or not path.is_dir():
+        return []
+    parts = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
+    if not parts or not all(p.suffix.lower() in (".parquet", ".pq") for p in parts):
+        return []
+    return [check_file(p) for p in parts]
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Identity, size and time of a file, or of all files of a folder: they tell whether it was changed."""
+    listed = sorted(path.iterdir()) if path.is_dir() else [path]
+    return tuple(n for p in listed for n in disk.identity(p))
 
 
 def format_of(path: Path, reading: Reading) -> str:

@@ -70,4 +70,5 @@ def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Seque
         star=grouping.starred is not None,
         drop_missing=tuple(drop_missing),
         key=key,
+        n_rows=grouping.published_rows,
     )
