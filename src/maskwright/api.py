@@ -54,7 +54,7 @@ def anonymize(
         destination: a folder to publish to; without it the table is in `release.table`, of the caller's kind.
         overwrite: replace a release that is already there.
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
-        memory: the engine's limit, e.g. "4GB".
+        memory: the limit of the whole process, e.g. "4GB" (default: 75 % of the machine).
         keep_private: what stays in private/: "all", "report" or "none".
         into: also a table of a PostgreSQL database, recounted there and put in place in one transaction.
         metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
@@ -227,7 +227,7 @@ def compare(
         risk: "worst", the largest belief of any attack; or the name of one attack.
         overwrite: replace a comparison that is already there.
         seed: of random choices, so that a comparison can be repeated; nothing is published with it.
-        memory: the engine's limit.
+        memory: the limit of the whole process.
         cache: reuse results of earlier comparisons; False, or a folder of its own.
         on_event: called with every `Event` while the comparison goes on.
         cancelled: asked now and then; return True to stop. What was finished is reused the next time.

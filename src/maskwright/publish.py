@@ -25,6 +25,7 @@ from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
+from maskwright.core.budget import Budget
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -42,6 +43,7 @@ from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
+from maskwright.limits import check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -70,6 +72,9 @@ class Job:
     into: Postgres | None = None
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
+
+    def __post_init__(self) -> None:
+        Budget.of(self.memory)  # refused before anything is opened
 
 
 def run(
@@ -140,7 +145,9 @@ class Run:
         secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
         self.order_key = hashlib.sha256(secret + b"order").hexdigest()
         self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        self.budget = Budget.of(job.memory)
+        self.engine: Engine = engine or open_engine(job.engine, temp=spill)
+        self.engine.allow(self.budget.engine())
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -213,11 +220,18 @@ class Run:
         if job.into is not None:
             check_target(job.into, job.overwrite, _tables_of(job.policy))
         with self.step("reading"):
+            self.check_disk(0)
             stamp = _Stamp.of(job.source)
             opened = engine.open(job.source, reading(job.policy))
+            rows = engine.count(opened)
+            self.check_disk(rows)
+            self.progress.expect(usual_times(job.policy, rows))
             resolved = resolve(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
+            engine.allow(self.budget.engine(check_memory(engine, resolved, self.budget, rows, self.progress)))
             summary = engine.summarise(resolved.source, resolved.spec)
+            engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells)))
+            self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
             fingerprint = engine.fingerprint(opened)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
@@ -232,6 +246,11 @@ class Run:
             self.progress, census, gates, resolved.sets,
         )  # fmt: skip
         return Prepared(opened, resolved, stamp, fingerprint, task)
+
+    def check_disk(self, rows: int) -> None:
+        """Refuse what would not fit on the disk."""
+        writes, kind = self.job.destination is not None, self.job.policy.output.format
+        check_disk(self.spill, self.job.source, kind, rows, self.budget.engine(), writes)
 
     def again(self, prepared: Prepared) -> Prepared:
         """The same table under a policy that reads it alike but asks for something else."""
@@ -397,7 +416,8 @@ class Run:
     def step(self, text: str) -> Iterator[None]:
         self.progress.step(text)
         begin = time.perf_counter()
-        yield
+        with self.engine.watch(self.progress):
+            yield
         self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
 
     def close(self) -> None:

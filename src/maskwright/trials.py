@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from maskwright.core.budget import Budget
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
@@ -31,8 +32,9 @@ class Trials:
 
     def fingerprint(self, policy: Policy) -> str:
         """Of the input, read as this policy says."""
-        engine = open_engine(self.job.engine, memory=self.job.memory)
+        engine = open_engine(self.job.engine)
         try:
+            engine.allow(Budget.of(self.job.memory).engine())
             return engine.fingerprint(engine.open(self.job.source, reading(policy)))
         finally:
             engine.close()

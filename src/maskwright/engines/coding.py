@@ -141,9 +141,15 @@ def check_known(runner: Runner, coded: Coded, digits: Iterable[Ints], width: int
             continue
         if i >= width:
             raise InputError(f"column {name!r} holds values outside its declared domain; declare them")
-        values = coded.unknown_values(runner, i)
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        raise HierarchyError(
-            f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
-            "add what is missing to the hierarchy, or name it a missing token"
-        )
+        refuse_unknown(name, coded.unknown_values(runner, i))
+
+
+def refuse_unknown(name: str, values: Sequence[str]) -> None:
+    """Refuse values that the hierarchy of a column does not know, if there are any."""
+    if not values:
+        return
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    raise HierarchyError(
+        f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
+        "add what is missing to the hierarchy, or name it a missing token"
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,28 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frames, frequency, grouped, ordered, postgres, recoding, recounting, sets, sql
+from maskwright.engines import (
+    coarser,
+    estimating,
+    frames,
+    frequency,
+    grouped,
+    ordered,
+    postgres,
+    recoding,
+    recounting,
+    sets,
+    sql,
+)
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
+from maskwright.engines.watching import watched
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -88,6 +104,9 @@ class DuckDBEngine:
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
         return sets.fold(self._db, _duck(table), columns)
 
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+        return coarser.coarsen(self._db, _duck(table), hierarchies)
+
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         t = _duck(table)
         found = self._db.rows(
@@ -120,6 +139,11 @@ class DuckDBEngine:
         texts = [sql.alias(t.canonical(c, sql.column(n, "i")), n) for n, c in within]
         canonical = sql.select([*texts, sql.column("n", "i")], inner)
         return sql.count_by(canonical, names, sql.alias(exp.Sum(this=sql.column("n")), "n"))
+
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        return estimating.combinations(self._db, _duck(table), spec, choices)
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -177,6 +201,12 @@ class DuckDBEngine:
         give = t.frame.give if t.frame else frames.give_relation
         with told():
             return give(self._named(t), t.typed)
+
+    def allow(self, memory: int) -> None:
+        self._db.allow(memory)
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        return watched(progress, self._db.share, self._db.con.interrupt)
 
     def close(self) -> None:
         self._db.close()

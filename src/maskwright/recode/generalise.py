@@ -55,7 +55,7 @@ def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Seque
     for hierarchy, index in zip(grouping.summary.attributes, grouping.levels or (), strict=True):
         level = hierarchy.levels[index]
         texts = tuple(level.labels[block] for block in level.blocks.tolist())
-        maps.append(ColumnMap(hierarchy, texts, identity=index == 0))
+        maps.append(ColumnMap(hierarchy, texts, identity=index == 0 and hierarchy.origin is None))
     away = grouping.allocation.groups < 0
     if grouping.starred is not None:
         away = away | (grouping.allocation.groups == grouping.starred)
