@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from maskwright.core.budget import Budget, size, summary_bytes
 from maskwright.core.events import Progress
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.policy import Policy
+from maskwright.core.summary import Summary
 from maskwright.engines.base import Engine, Format, SummarySpec
 from maskwright.errors import DestinationError, UsageError
 from maskwright.resolve import Resolved
@@ -19,6 +21,7 @@ from maskwright.resolve import Resolved
 # measured (benchmarks/bench_scale.py): at its peak a run holds so many times the summary in arrays
 WORKING = {"generalise": 4, "bucketize": 6, "permute": 6}
 MANY = 1_000_000  # combinations; below that nobody needs a hint
+STEP = 50 * 10**6  # bytes to which an amount of memory that would do is rounded up
 MOST = 10  # coarser versions to look at in one pass
 
 Choice = Mapping[str, int]
@@ -86,7 +89,7 @@ def _refusal(engine: Engine, resolved: Resolved, budget: Budget, rows: int, cell
     spec = resolved.spec
     held = summary_bytes(cells, len(spec.attributes), len(spec.sensitive))
     needed = taken + working_memory(resolved, cells)
-    enough = budget.limit + (needed - budget.arrays) * 11 // 10
+    enough = -(-(budget.limit + needed - budget.arrays) // STEP) * STEP
     return (
         f"there are about {_number(cells)} different combinations of quasi-identifiers and sensitive values in "
         f"{_number(rows)} rows: their summary takes {size(held)}, work on it up to {size(needed)}, and of the "
@@ -106,21 +109,21 @@ def _remedy(engine: Engine, resolved: Resolved, budget: Budget, taken: int) -> s
     coarse = {h.attribute: h.top - 1 for h in by_size if h.top > 1}
     names = list(coarse)
     several: list[Choice] = [{n: coarse[n] for n in names[:i]} for i in range(2, min(len(names), MOST) + 1)]
+    last, least = single[-1], 0
     for choices in (single, several):
-        if not choices:
-            continue
-        found = engine.combinations(resolved.source, spec, choices)
+        found = engine.combinations(resolved.source, spec, choices) if choices else []
         fitting = [
-            (cells, i)
+            (cells, -i)
             for i, cells in enumerate(found)
             if taken + working_memory(resolved, cells) <= budget.arrays
         ]
         if fitting:
-            cells, i = max(fitting, key=lambda fit: (fit[0], -fit[1]))
-            return f"With {_settings(spec.attributes, choices[i])} there would be about {_number(cells)}, which fits"
-    cells = found[-1]
+            cells, i = max(fitting)
+            return f"With {_settings(spec.attributes, choices[-i])} there would be about {_number(cells)}, which fits"
+        if found:
+            last, least = choices[-1], found[-1]
     return (
-        f"Even with {_settings(spec.attributes, choices[-1])} there would be about {_number(cells)}: name fewer "
+        f"Even with {_settings(spec.attributes, last)} there would be about {_number(least)}: name fewer "
         "quasi-identifiers, or give the finest ones coarser hierarchies"
     )
 
@@ -130,7 +133,7 @@ def _settings(attributes: Sequence[Hierarchy], choice: Choice) -> str:
     by_name = {h.attribute: h for h in attributes}
     parts = [f"{name}: {{finest: {by_name[name].numbers[level]}}}" for name, level in choice.items()]
     names = ", ".join(repr(by_name[name].levels[level].name) for name, level in choice.items())
-    return f"columns: {{{', '.join(parts)}}} (level {names})"
+    return f"columns: {{{', '.join(parts)}}} (level{'s' if len(parts) > 1 else ''} {names})"
 
 
 def _finest(spec: SummarySpec) -> str:
@@ -147,6 +150,7 @@ def _number(n: int) -> str:
 # --- disk -----------------------------------------------------------------------------------------------
 
 HELD = {"csv": 1.3, "parquet": 0.0}  # of the file, in the engine: a Parquet file is read where it is
+KEPT = 1.5  # of the summary, in private/: what later attacks need
 PACKED = 24  # bytes of each row of what is shuffled and sorted on the way
 WRITTEN = {
     ("csv", "csv"): 1.2,
@@ -156,29 +160,43 @@ WRITTEN = {
 }
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a run will leave on disk: files of the release or a table in Python, and what later attacks need."""
+
+    folder: Path  # where the release and the temporary files go
+    files: bool
+    format: Format | None  # None: that of the input
+    private: bool
+
+
 def check_disk(
-    folder: Path, source: Any, written: Format | None, rows: int, memory: int, writes: bool
+    output: Output, source: Any, memory: int, rows: int = 0, summary: Summary | None = None
 ) -> None:
     """Refuse, before the work, a run that would fill the disk: what it writes, and what does not fit in memory.
 
+    Asked as soon as something is known: the size of the input, then its rows, then the summary.
+
     Args:
-        folder: where the release and the temporary files go.
+        output: what the run leaves.
         source: the input; of what is no file only the rows are known.
-        written: the format of the release (None: that of the input).
-        rows: as soon as they are counted, else 0.
         memory: what the engine may use before it spills.
-        writes: will there be files, or a table in Python?
+        rows: of the input.
+        summary: of the input.
     """
     length, kind = 0, "parquet"
     if isinstance(source, (str, os.PathLike)) and Path(source).is_file():
         length = Path(source).stat().st_size
         kind = "parquet" if Path(source).suffix.lower() in (".parquet", ".pq") else "csv"
-    released = int(length * WRITTEN[kind, written or kind]) if writes else 0
+    released = int(length * WRITTEN[kind, output.format or kind]) if output.files else 0
+    if summary is not None and output.files and output.private:
+        held = summary_bytes(summary.n_cells, len(summary.attributes), len(summary.sensitive))
+        released += int(KEPT * held)
     spilled = max(0, int(length * HELD[kind]) + PACKED * rows - memory)
-    needed, free = released + spilled, shutil.disk_usage(folder).free
+    needed, free = released + spilled, shutil.disk_usage(output.folder).free
     if needed > free:
         raise DestinationError(
-            f"the disk of {str(folder.parent)!r} has {size(free)} free, and about {size(needed)} are needed: "
+            f"the disk of {str(output.folder.parent)!r} has {size(free)} free, and about {size(needed)} are needed: "
             f"{size(released)} for the release and {size(spilled)} for temporary files; "
             "free some space, or publish to another disk"
         )

@@ -43,7 +43,7 @@ from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
-from maskwright.limits import check_disk, check_memory, usual_times, working_memory
+from maskwright.limits import Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -220,7 +220,7 @@ class Run:
         if job.into is not None:
             check_target(job.into, job.overwrite, _tables_of(job.policy))
         with self.step("reading"):
-            self.check_disk(0)
+            self.check_disk()
             stamp = _Stamp.of(job.source)
             opened = engine.open(job.source, reading(job.policy))
             rows = engine.count(opened)
@@ -232,6 +232,7 @@ class Run:
             summary = engine.summarise(resolved.source, resolved.spec)
             engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells)))
             self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
+            self.check_disk(rows, summary)
             fingerprint = engine.fingerprint(opened)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
@@ -247,10 +248,12 @@ class Run:
         )  # fmt: skip
         return Prepared(opened, resolved, stamp, fingerprint, task)
 
-    def check_disk(self, rows: int) -> None:
+    def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
         """Refuse what would not fit on the disk."""
-        writes, kind = self.job.destination is not None, self.job.policy.output.format
-        check_disk(self.spill, self.job.source, kind, rows, self.budget.engine(), writes)
+        job = self.job
+        kept = job.keep_private == "all"
+        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
+        check_disk(output, job.source, self.budget.engine(), rows, summary)
 
     def again(self, prepared: Prepared) -> Prepared:
         """The same table under a policy that reads it alike but asks for something else."""

@@ -79,8 +79,8 @@ def _limits(files: Sequence[Path]) -> list[int]:
 
 
 def size(amount: float) -> str:
-    """Bytes for people: 2.5 GB, 350 MB."""
+    """Bytes for people, with at most three figures: 2.5 GB, 350 MB."""
     for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB")):
         if amount >= unit:
-            return f"{amount / unit:.1f}".rstrip("0").rstrip(".") + f" {name}"
-    return f"{max(1, round(amount / 1000))} kB"
+            return f"{amount / unit:.3g} {name}"
+    return f"{max(1, round(amount / 1000))} kB" if amount > 0 else "nothing"

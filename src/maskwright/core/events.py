@@ -42,7 +42,7 @@ class Progress:
         self._cancelled = cancelled
         self._one_at_a_time = threading.RLock()
         self._forecast = Forecast({})
-        self._begin = self._shared = 0.0
+        self._begin = self._shared = self._reached = 0.0
         self.notes: list[str] = []
 
     def expect(self, seconds: Mapping[str, float]) -> None:
@@ -50,7 +50,7 @@ class Progress:
         self._forecast.expected |= seconds
 
     def step(self, text: str, **data: Any) -> None:
-        self._begin = time.monotonic()
+        self._begin, self._reached = time.monotonic(), 0.0
         self._forecast.start(text, self._begin)
         self.emit(Event("step", text, data=data))
 
@@ -64,8 +64,9 @@ class Progress:
         if now - self._begin < QUIET or now - self._shared < QUIET:
             return
         if (found := self._forecast.look(now, query, since)) is not None:
+            self._reached = max(self._reached, found.share)  # what was said to be done is not taken back
             data = {"left": round(found.left, 1)}
-            self._tell(Event("progress", in_words(found.left), share=found.share, data=data))
+            self._tell(Event("progress", in_words(found.left), share=self._reached, data=data))
 
     def note(self, text: str, **data: Any) -> None:
         self.notes.append(text)
