@@ -87,11 +87,15 @@ class MadePart:
                 raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
         return verdicts
 
+    def kept(self, engine: Engine) -> MadePart:
+        """The same, for tables that will be read more than once."""
+        return replace(self, tables={name: engine.keep(table) for name, table in self.tables.items()})
+
     def people(self, engine: Engine) -> Recount:
         """Count people per class: recode once more with the unit column, which is never published."""
         policy, unit = self.resolved.policy, self.resolved.policy.unit or ""
         plan = replace(self.plan, columns=(*self.plan.columns, unit))
-        with_unit = engine.recode(self.resolved.source, plan)
+        with_unit = engine.keep(engine.recode(self.resolved.source, plan))
         return engine.recount(
             with_unit, policy.quasi_identifiers, tuple(self.grouping.summary.sensitive), unit
         )

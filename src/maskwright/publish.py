@@ -296,6 +296,8 @@ class Run:
                 make_part(engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
                 for piece in pieces
             ]
+            if engine is not None and (self.job.destination is None or self.job.into is not None):
+                parts = [part.kept(engine) for part in parts]
         return _Made(prepared, parts)
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,21 +125,18 @@ def planned(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recoun
 
 def compare(expected: Recount, found: Recount) -> None:
     """The table must hold exactly the classes that were planned, row for row and value for value."""
-    classes, n = _classes(expected, found)
-    rows = [_total(c, x.rows, n) for c, x in zip(classes, (expected, found), strict=True)]
-    if wrong := int((rows[0] != rows[1]).sum()):
-        raise NotVerified(f"the table that was written differs from the plan in {wrong} classes")
+    classes, size = _classes(expected, found)
+    if not _equal(*(_totals([c], x.rows) for c, x in zip(classes, (expected, found), strict=True))):
+        raise NotVerified("the classes of the table that was written are not those that were planned")
     for name, mine in expected.values.items():
         theirs = found.values.get(name)
         if theirs is None:
             raise NotVerified(f"the values of column {name!r} were not written")
         one, two, radix = _shared(mine.texts, theirs.texts)
-        keys = [
-            classes[0][mine.owner] * radix + one[mine.codes],
-            classes[1][theirs.owner] * radix + two[theirs.codes],
-        ]
-        entries, cells = _numbered([np.concatenate(keys)], len(keys[0]))
-        if (_total(entries[0], mine.counts, cells) != _total(entries[1], theirs.counts, cells)).any():
+        last = Packing.of([size, radix])
+        planned = _totals(last.pack([classes[0][mine.owner], one[mine.codes]]), mine.counts)
+        written = _totals(last.pack([classes[1][theirs.owner], two[theirs.codes]]), theirs.counts)
+        if not _equal(planned, written):
             raise NotVerified(f"the values of column {name!r} that were written differ from the plan")
 
 
@@ -153,34 +151,44 @@ def check_members(
     ]
     texts: list[Texts] = [p.texts if p.texts is not None else (None, *p.domain) for p in shown]
     kept = np.flatnonzero(plan.groups > 0)
-    numbers, group = np.unique(plan.groups[kept], return_inverse=True)
-    codes = np.stack([group.astype(np.int32), *(p.index[kept] for p in shown)])
+    numbers = np.arange(len(plan.sizes))
+    codes = np.stack([plan.groups[kept].astype(np.int32), *(p.index[kept] for p in shown)])
     rows = plan.rows[kept]
-    found = engine.recount(tables[layouts[0].name], (plan.group_column, *(p.name for p in shown)))
-    try:
-        compare(Recount((numbers, *texts), codes, rows, rows), found)
-    except NotVerified:
-        raise NotVerified(
-            "the quasi-identifiers that were written are not those planned for their groups"
-        ) from None
+    columns = (plan.group_column, *(p.name for p in shown))
+    if not engine.holds(tables[layouts[0].name], columns, Recount((numbers, *texts), codes, rows, rows)):
+        raise NotVerified("the quasi-identifiers that were written are not those planned for their groups")
 
 
-def _classes(one: Recount, two: Recount) -> tuple[tuple[Ints, Ints], int]:
-    """The same number for classes with the same labels in both, and how many numbers there are."""
-    n = len(one.rows)
-    digits = np.empty((len(one.texts), n + len(two.rows)), dtype=np.int64)
-    radices = []
+def _classes(one: Recount, two: Recount) -> tuple[list[Ints], int]:
+    """A key for each class of both, the same for classes with the same labels; and a bound of the keys."""
+    digits, radices = [list[Ints](), list[Ints]()], list[int]()
     for i, (mine, theirs) in enumerate(zip(one.texts, two.texts, strict=True)):
         first, second, radix = _shared(mine, theirs)
-        digits[i, :n], digits[i, n:] = first[one.codes[i]], second[two.codes[i]]
+        digits[0].append(first[one.codes[i]])
+        digits[1].append(second[two.codes[i]])
         radices.append(radix)
-    return _numbered(Packing.of(radices).pack(digits), n, digits.shape[1])
+    packing = Packing.of(radices)
+    keys = [packing.pack(d) for d in digits]
+    if len(packing.words) == 1:
+        return [k[0] for k in keys], prod(radices)
+    n, words = len(one.rows), [np.concatenate(pair) for pair in zip(*keys, strict=True)]
+    numbers = number(words, n + len(two.rows))[1]
+    return [numbers[:n], numbers[n:]], len(numbers) + 1
 
 
-def _numbered(keys: Sequence[Ints], first: int, length: int | None = None) -> tuple[tuple[Ints, Ints], int]:
-    """Numbers for keys, apart for the first of them and the others, and how many numbers there are."""
-    numbers = number(keys, len(keys[0]) if length is None else length)[1]
-    return (numbers[:first], numbers[first:]), int(numbers.max(initial=-1)) + 1
+def _totals(keys: Sequence[Ints], counts: Ints) -> tuple[list[Ints], Ints]:
+    """Distinct keys, ascending, with the sum of their counts; keys without any are left out."""
+    if len(keys) > 1 or not (np.diff(keys[0]) > 0).all():
+        keys, numbers = number(keys, len(counts))
+        total = np.zeros(len(keys[0]), dtype=np.int64)
+        np.add.at(total, numbers, counts)
+        counts = total
+    there = counts != 0
+    return [k[there] for k in keys], counts[there]
+
+
+def _equal(one: tuple[list[Ints], Ints], two: tuple[list[Ints], Ints]) -> bool:
+    return all(map(np.array_equal, [*one[0], one[1]], [*two[0], two[1]]))
 
 
 def _shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
@@ -194,12 +202,6 @@ def _shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
         for x in (one, two)
     ]
     return lists[0], lists[1], max(len(code), 1)
-
-
-def _total(index: Ints, counts: Ints, n: int) -> Ints:
-    result = np.zeros(n, dtype=np.int64)
-    np.add.at(result, index, counts)
-    return result
 
 
 def _none(n: int) -> NDArray[np.int32]:

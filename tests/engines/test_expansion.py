@@ -27,7 +27,7 @@ def orders(parts: Sequence[expansion.Entries]) -> Counter[tuple[tuple[int, ...],
     """How often each order of rows (as the values of all parts) comes out, over many keys."""
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for trial in range(TRIALS):
-        [chunk] = expansion._shuffled(parts, expansion._generator(f"{trial:064x}", "order of rows"))
+        [chunk] = expansion._shuffled(parts, expansion.generator(f"{trial:064x}", "order of rows"))
         columns = [p.packing.unpack([chunk[f"p{i}w0"]], 1).tolist() for i, p in enumerate(parts)]
         found[tuple(zip(*columns, strict=True))] += 1
     return found
@@ -63,7 +63,7 @@ def test_what_is_shuffled_does_not_depend_on_the_input() -> None:
     one = expansion.Entries.of([column], [np.array([1, 2, 3, 2, 1])], zero, np.array([4, 1, 2, 2, 1]))
     two = expansion.Entries.of([column], [np.array([3, 1, 2])], zero[:3], np.array([2, 5, 3]))
     made = [
-        list(expansion._shuffled([e], expansion._generator("7" * 64, "order of rows"))) for e in (one, two)
+        list(expansion._shuffled([e], expansion.generator("7" * 64, "order of rows"))) for e in (one, two)
     ]
     assert made[0][0]["p0w0"].tolist() == made[1][0]["p0w0"].tolist()
 

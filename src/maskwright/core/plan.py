@@ -19,12 +19,14 @@ from maskwright.core.hierarchy import Hierarchy
 class ColumnMap:
     """How one quasi-identifier is published: the text for each code of its hierarchy.
 
-    `identity`: the column is not recoded, so it keeps the type it had in the source.
+    `identity`: the column is not recoded, so it keeps the type it had in the source. `used`: the codes in the rows
+    that are published, where these are known; None: any.
     """
 
     hierarchy: Hierarchy
     texts: tuple[str | None, ...]
     identity: bool
+    used: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,6 +210,9 @@ class Engine(Protocol):
     def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
         """Two tables with the same group numbers, `quasi-identifiers` and `sensitive`. Not yet written."""
 
+    def keep(self, table: Table) -> Table:
+        """A recoded table that is to be read more than once: made now, if every reading would make it again."""
+
     def write(self, table: Table, path: Path, format: Format) -> None:
         """Write a recoded table; the container holds nothing but the published values."""
 
@@ -217,6 +220,9 @@ class Engine(Protocol):
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
         """Group a table by its columns as they are: what `verify` relies on."""
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+        """Does a table have exactly these rows, in any order? Two sums of 64-bit hashes of the rows may decide it."""
 
     def hand_over(self, table: Table) -> Any:
         """A recoded table as the caller's own kind."""

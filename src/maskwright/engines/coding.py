@@ -51,14 +51,23 @@ class Runner(Protocol):
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]: ...
 
+    def new_name(self, kind: str) -> str:
+        """A name that nothing has yet."""
+
     def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]:
         """Small tables of values, there as long as the context."""
 
     def fill(self, name: str, chunks: Iterator[Arrays]) -> None:
-        """Make a table of integers from chunks with the same columns, its rows in their order."""
+        """Make a table from chunks with the same columns, its rows in their order."""
 
-    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
-        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order."""
+    def slices(self, name: str, rows: int) -> Iterator[Arrays]:
+        """The rows of a stored table, so many at a time, in any order."""
+
+    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order.
+
+        `published`: all of its texts are in the release, so that they may be written as a dictionary.
+        """
 
     def stored(
         self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
@@ -71,13 +80,12 @@ class Coded:
     """Columns of a source as codes: value i of the domain is i + 1, missing 0, unknown the last code.
 
     Within a context `runner.tables(coded.content())`, a query with `tables=coded.tables()` and
-    `joins=coded.joins()` may use `code(i)` and `label(i)`.
+    `joins=coded.joins()` may use `code(i)`.
     """
 
     table: Source
     names: tuple[str, ...]
     domains: tuple[tuple[str, ...], ...]
-    labels: tuple[tuple[str | None, ...], ...] = ()  # per column the text of each value, where there is one
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -88,9 +96,6 @@ class Coded:
 
     def code(self, i: int) -> exp.Expression:
         return exp.Coalesce(this=sql.column("k", f"d{i}"), expressions=[sql.integer(0)])
-
-    def label(self, i: int) -> exp.Expression:
-        return sql.column("t", f"d{i}")
 
     def joins(self) -> list[exp.Join]:
         """Left joins, because inner ones would lose rows (and because databases reorder them, at a cost)."""
@@ -104,9 +109,8 @@ class Coded:
         return {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
 
     def content(self) -> dict[str, Arrays]:
-        """The domains as tables (value, code, label)."""
-        labels = self.labels or self.domains
-        return {f"v{i}": _domain(d, t) for i, (d, t) in enumerate(zip(self.domains, labels, strict=True))}
+        """The domains as tables (value, code)."""
+        return {f"v{i}": _domain(domain) for i, domain in enumerate(self.domains)}
 
     def unknown_values(self, runner: Runner, i: int) -> list[str]:
         k = sql.equal(sql.column("k"), sql.integer(self.unknown(i)))
@@ -120,11 +124,25 @@ class Coded:
         return sql.dictionary(table.source(), table.raw(name), text, f"v{i}", self.unknown(i))
 
 
-def _domain(values: Sequence[str], labels: Sequence[str | None]) -> Arrays:
+def _domain(values: Sequence[str]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")
-    codes = np.arange(1, len(values) + 1, dtype=np.int64)
-    return {"v": texts_of(values), "k": codes, "t": texts_of(labels)}
+    return {"v": texts_of(values), "k": np.arange(1, len(values) + 1, dtype=np.int64)}
+
+
+def passed(runner: Runner, table: Source, name: str) -> exp.Expression:
+    """A column that passes through. Where all of its distinct texts are clean, rows need not be cleaned one by one."""
+    info = table.info(name)
+    if info.type.upper() != "VARCHAR":
+        return table.value(name)
+    distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
+    raw = sql.column("raw", "a")
+    unclean = exp.NullSafeNEQ(this=raw, expression=sql.cleaned(raw.copy(), info, table.parameters))
+    # not a condition: that would be asked of every row, before they are made distinct
+    counted = exp.Count(this=sql.case((unclean, sql.integer(1)), otherwise=exp.null()))
+    query = sql.select([counted], distinct.subquery("a", copy=False))
+    clean = runner.rows(query, table.parameters) == [(0,)]
+    return table.raw(name) if clean else table.value(name)
 
 
 def texts_of(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:

@@ -18,6 +18,8 @@ from maskwright.core.budget import ENGINE
 from maskwright.engines import sql
 from maskwright.errors import InputError, UsageError
 
+MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repeats them
+
 
 class Database:
     """A connection that runs sqlglot expressions (a `Runner`, see coding.py), and its temporary folder."""
@@ -105,7 +107,7 @@ class Database:
                 self.con.unregister(name)
 
     def fill(self, name: str, chunks: Iterator[Mapping[str, np.ndarray[Any, Any]]]) -> None:
-        """Make a table of integers from chunks with the same columns, its rows in their order."""
+        """Make a table from chunks with the same columns, its rows in their order."""
         there = False
         for chunk in chunks:
             query = sql.select([exp.Star()], sql.relation("chunk"))
@@ -116,12 +118,24 @@ class Database:
                     self.run(sql.create_table(name, query), {})
             there = True
 
-    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+    def slices(self, name: str, rows: int) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+        """The rows of a stored table, so many at a time, in any order."""
+        [(n,)] = self.rows(sql.select([sql.count()], sql.relation(name)), {})
+        for begin in range(0, n, rows):
+            here = exp.Between(
+                this=sql.column("rowid"), low=sql.integer(begin), high=sql.integer(begin + rows - 1)
+            )
+            yield self.arrays(sql.select([exp.Star()], sql.relation(name), where=[here]), {})
+
+    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
         """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order.
 
-        Codes are consecutive. The values become a variable of the connection, a list in the order of the codes.
+        Codes are consecutive. The values become a variable of the connection, a list in the order of the codes. Texts
+        that are all published become members of an enumeration, which takes a byte or two in a row, and which the
+        Parquet writer need not look up: it writes all members as the dictionary of a column.
         """
-        ordered = exp.Order(this=sql.column("t"), expressions=[sql.column("k")])
+        value = self._enumerated(name) if published else sql.column("t")
+        ordered = exp.Order(this=value, expressions=[sql.column("k")])
         values = exp.Anonymous(this="list", expressions=[ordered])
         [(first,)] = self.rows(sql.select([exp.Min(this=sql.column("k"))], sql.relation(name)), {})
         query = sql.select([values], sql.relation(name))
@@ -130,6 +144,18 @@ class Database:
         found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(name)])
         place = exp.Add(this=exp.Paren(this=code), expression=sql.integer(1 - (first or 0)))
         return exp.Anonymous(this="list_extract", expressions=[found, place])
+
+    def _enumerated(self, name: str) -> exp.Expression:
+        """The column `t` of a small table, as a member of an enumeration where it has a few texts."""
+        value = sql.column("t")
+        texts = sql.select([value], sql.relation(name), where=[sql.not_null(value.copy())], distinct=True)
+        if self.con.table(name).types[1] != "VARCHAR":
+            return value
+        if not 0 < len(self.rows(texts, {})) <= MEMBERS:
+            return value
+        with told():
+            self.con.execute(f"CREATE TYPE {name}_members AS ENUM ({texts.order_by(value).sql('duckdb')})")
+        return exp.cast(value, exp.DataType.build(f"{name}_members", udt=True))
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:

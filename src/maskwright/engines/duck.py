@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from maskwright.core.summary import Summary
 from maskwright.engines import (
     coarser,
     estimating,
+    expansion,
     frames,
     frequency,
     grouped,
@@ -158,8 +160,10 @@ class DuckDBEngine:
             recoded = grouped.recode(self._db, t, plan, name)
         else:
             recoded = recoding.recode(self._db, t, plan, name)
+            if plan.key:
+                recoded = expansion.reordered(self._db, name, recoded, plan.key)
         self._unchanged(t)
-        return _published(t, name, recoded)
+        return _published(t, recoded)
 
     def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
         t = _duck(table)
@@ -167,14 +171,23 @@ class DuckDBEngine:
         names = self._db.new_name("quasi"), self._db.new_name("sensitive")
         recoded = grouped.bucketize(self._db, t, plan, names)
         self._unchanged(t)
-        made = [_published(t, name, part) for name, part in zip(names, recoded, strict=True)]
+        made = [_published(t, part) for part in recoded]
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
+
+    def keep(self, table: Table) -> DuckTable:
+        t = _duck(table)
+        if not t.sorts:
+            return t
+        name = self._db.new_name("kept")
+        stored = [sql.alias(t.stored(n), f"c{i}") for i, n in enumerate(t.names)]
+        self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
+        return replace(t, relation=name, parameters={}, sorts=False)
 
     def write(self, table: Table, path: Path, format: str) -> None:
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        relation = self._named(t, as_text=format == "csv")
+        relation = self._named(t, t.text if format == "csv" else t.stored)
         try:
             if format == "parquet":
                 relation.write_parquet(str(path), compression="zstd")
@@ -196,11 +209,14 @@ class DuckDBEngine:
     ) -> Recount:
         return recounting.recount(self._db, _duck(table), columns, sensitive, unit)
 
+    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+        return recounting.holds(self._db, _duck(table), columns, rows)
+
     def hand_over(self, table: Table) -> Any:
         t = _duck(table)
         give = t.frame.give if t.frame else frames.give_relation
         with told():
-            return give(self._named(t), t.typed)
+            return give(self._named(t, t.value), t.typed)
 
     def allow(self, memory: int) -> None:
         self._db.allow(memory)
@@ -211,10 +227,10 @@ class DuckDBEngine:
     def close(self) -> None:
         self._db.close()
 
-    def _named(self, t: DuckTable, as_text: bool = False) -> Any:
+    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression]) -> Any:
         """The table under its own column names, in the order of its rows."""
-        values = [(name, t.text(name) if as_text else t.value(name)) for name in t.names]
-        if as_text and len(values) == 1:
+        values = [(name, value(name)) for name in t.names]
+        if value == t.text and len(values) == 1:
             # a lone missing value would be an empty line, which readers skip: write it as ""
             values = [(n, exp.Coalesce(this=v, expressions=[exp.Literal.string("")])) for n, v in values]
         query = sql.select([sql.alias(value, name) for name, value in values], t.source())
@@ -227,21 +243,20 @@ class DuckDBEngine:
                 raise InputError(f"{t.label}: the file was changed while it was being read; start again")
 
 
-def _published(t: DuckTable, name: str, recoded: recoding.Recoded) -> DuckTable:
-    label = "the published table"
+def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
     return DuckTable(
         recoded.columns,
         t.caller,
         t.format,
-        label,
-        name,
-        {},
-        True,
-        "rowid",
-        t.frame,
-        recoded.typed,
+        "the published table",
+        recoded.query,
+        recoded.parameters,
+        clean=True,
+        frame=t.frame,
+        typed=recoded.typed,
         origin=t.origin,
         sets=t.sets,
+        sorts=recoded.sorts,
     )
 
 

@@ -60,7 +60,8 @@ def _cells(runner: Runner, table: Source, coded: Coded, packing: Packing) -> tup
     items = [sql.alias(key, word) for word, key in zip(words, packed, strict=True)]
     query = sql.select(items or [sql.integer(1)], table.source(), joins=coded.joins(), tables=coded.tables())
     found = runner.arrays(sql.count_by(query, words), table.parameters)
-    keys, counts = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
+    keys = [found[w].astype(np.int64, copy=False) for w in words]
+    counts = found["n"].astype(np.int64, copy=False)
     order = ascending(keys, len(counts))
     return [k[order] for k in keys], counts[order]
 

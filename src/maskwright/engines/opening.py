@@ -25,22 +25,23 @@ class DuckTable:
     """A relation in the database.
 
     Attributes:
-        relation: its name there; its columns are called c0, c1 …
+        relation: its name there, or a query; its columns are called c0, c1 …
         row: the column that numbers the rows.
-        parameters: what counts as missing.
+        parameters: what counts as missing, and what the query refers to.
         clean: a published table, whose values need no cleaning any more.
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
         origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
+        sorts: every reading sorts the rows again.
     """
 
     columns: tuple[ColumnInfo, ...]
     caller: str
     format: Format
     label: str
-    relation: str
+    relation: str | exp.Select
     parameters: Mapping[str, Any] = field(default_factory=dict)
     clean: bool = False
     row: str = "rowid"
@@ -49,9 +50,12 @@ class DuckTable:
     stamp: tuple[int, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
+    sorts: bool = False
 
     def source(self) -> exp.Expression:
-        return sql.relation(self.relation, "t")
+        if isinstance(self.relation, str):
+            return sql.relation(self.relation, "t")
+        return self.relation.subquery("t")
 
     def row_number(self) -> exp.Expression:
         return sql.column(self.row, "t")
@@ -70,6 +74,11 @@ class DuckTable:
         return self.columns[self.position(name)]
 
     def raw(self, name: str) -> exp.Expression:
+        """A column as it is; texts of a published table may be members of an enumeration."""
+        stored = self.stored(name)
+        return sql.cast(stored, "TEXT") if self.clean and self.info(name).kind == "text" else stored
+
+    def stored(self, name: str) -> exp.Expression:
         return sql.column(f"c{self.position(name)}", "t")
 
     def value(self, name: str) -> exp.Expression:

@@ -1,16 +1,19 @@
-"""Full-domain recoding of rows: each quasi-identifier through its map, in an order drawn with a secret key."""
+"""Full-domain recoding of rows: each quasi-identifier through its map."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
+from maskwright.core.hierarchy import TOP
 from maskwright.core.plan import ColumnMap, Plan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Coded, Runner, Source
+from maskwright.engines.coding import Arrays, Coded, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, number
 
 SUPPRESSED = "suppressed"
@@ -18,33 +21,36 @@ SUPPRESSED = "suppressed"
 
 @dataclass(frozen=True)
 class Recoded:
-    """The columns of the published table, and those among them that keep the type of the source."""
+    """A published table that is yet to be read.
+
+    Attributes:
+        columns: its columns.
+        typed: those among them that keep the type of the source.
+        query: its rows in their order, the columns called c0, c1 …
+        parameters: what the query refers to.
+        sorts: every reading sorts the rows again.
+    """
 
     columns: tuple[ColumnInfo, ...]
     typed: frozenset[str]
+    query: exp.Select
+    parameters: Mapping[str, Any]
+    sorts: bool
 
 
 def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
-    """Create the table `target`. It is stored, so that whoever reads it sees the same rows in the same order."""
+    """One map per quasi-identifier. The rows are stored as they come; their order is left to whoever reads them."""
     suppresses = plan.suppressed.shape[1] > 0
     stars = suppresses and plan.star
     by_name = {m.hierarchy.attribute: m for m in plan.maps}
     # columns of numbers that are published as they are need no code, unless rows are suppressed by it
     maps = [m for n, m in by_name.items() if suppresses or not m.identity or table.info(n).kind == "text"]
-    coded = Coded(
-        table,
-        tuple(m.hierarchy.attribute for m in maps),
-        tuple(m.hierarchy.values for m in maps),
-        tuple(tuple(map(label, m.texts[1:])) for m in maps),
-    )
-    parameters = {**table.parameters, "key": derived_key(plan.key, "order of rows")}
-    parameters |= {f"missing{i}": label(m.texts[0]) for i, m in enumerate(maps)}
+    coded = Coded(table, tuple(m.hierarchy.attribute for m in maps), tuple(m.hierarchy.values for m in maps))
     columns, items = [], []
     for position, name in enumerate(plan.columns):
-        value, info = _published(table, coded, name, by_name.get(name), stars)
+        value, info = _published(runner, table, coded, name, by_name.get(name), stars, f"{target}_{position}")
         columns.append(info)
         items.append(sql.alias(value, f"c{position}"))
-
     joins, content = coded.joins(), coded.content()
     where: list[exp.Expression] = [sql.not_null(table.value(name)) for name in plan.drop_missing]
     if suppresses:
@@ -53,31 +59,31 @@ def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
         joins.append(_join_suppressed(packing, coded))
         if not stars:
             where.append(sql.is_null(sql.column("k0", SUPPRESSED)))
-    order = [sql.shuffled(table.row_number())] if plan.key else []
-    order.append(table.row_number())
+    order = [] if plan.key else [table.row_number()]
     query = sql.select(items, table.source(), joins=joins, where=where, order=order, tables=coded.tables())
     with runner.tables(content):
-        runner.run(sql.create_table(target, query), parameters)
-    kept = (n for n in plan.columns if n not in by_name or (by_name[n].identity and not stars))
-    return Recoded(tuple(columns), frozenset(kept))
+        runner.run(sql.create_table(target, query), table.parameters)
+    kept = frozenset(n for n in plan.columns if n not in by_name or (by_name[n].identity and not stars))
+    stored = sql.select([sql.column(f"c{i}", "t") for i in range(len(columns))], sql.relation(target, "t"))
+    return Recoded(tuple(columns), kept, stored, {}, False)
 
 
 def _published(
-    table: Source, coded: Coded, name: str, map_: ColumnMap | None, stars: bool
+    runner: Runner, table: Source, coded: Coded, name: str, map_: ColumnMap | None, stars: bool, decode: str
 ) -> tuple[exp.Expression, ColumnInfo]:
     """What is published of a column, and what that is: text, unless the column keeps its type."""
-    info = table.info(name)
-    if map_ is None or (map_.identity and info.kind != "text"):
-        value = table.text(name) if stars and map_ else table.value(name)
-    else:
-        i = coded.names.index(name)
-        missing = sql.cast(sql.parameter(f"missing{i}"), "TEXT")
-        value = sql.case((sql.equal(coded.code(i), sql.integer(0)), missing), otherwise=coded.label(i))
-    if stars and map_:
-        value = sql.case((sql.not_null(sql.column("k0", SUPPRESSED)), sql.star()), otherwise=value)
-    if map_ is None or (map_.identity and not stars):
-        return value, info if info.kind != "text" else ColumnInfo(name, "text", "VARCHAR")
-    return value, ColumnInfo(name, "text", "VARCHAR")
+    info, plain = table.info(name), ColumnInfo(name, "text", "VARCHAR")
+    if map_ is None or (map_.identity and not stars and info.kind != "text"):
+        return passed(runner, table, name), plain if info.kind == "text" else info
+    code = coded.code(coded.names.index(name))
+    used = set(range(len(map_.texts)) if map_.used is None else map_.used.tolist())
+    texts = [label(text) if i in used else None for i, text in enumerate(map_.texts)]
+    if stars:
+        away = sql.not_null(sql.column("k0", SUPPRESSED))
+        code = sql.case((away, sql.integer(len(texts))), otherwise=code)
+        texts.append(TOP)
+    runner.fill(decode, iter([{"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}]))
+    return runner.lookup(decode, code, map_.used is not None), plain
 
 
 def _keys(packing: Packing, plan: Plan) -> Arrays:
@@ -91,11 +97,6 @@ def _join_suppressed(packing: Packing, coded: Coded) -> exp.Join:
     words = sql.packed([coded.code(i) for i in range(len(coded.names))], packing)
     same = [sql.equal(sql.column(f"k{w}", SUPPRESSED), key) for w, key in enumerate(words)]
     return sql.left_join(sql.relation(SUPPRESSED), sql.all_of(same))
-
-
-def derived_key(key: str, purpose: str) -> str:
-    """A key of its own for each purpose, short enough for one block of the hash."""
-    return hashlib.sha256(purpose.encode() + b"\0" + key.encode()).hexdigest()[:32]
 
 
 def label(text: str | None) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -17,7 +18,7 @@ from sqlglot import exp
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
-from maskwright.engines.coding import Runner, Source
+from maskwright.engines.coding import Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, ascending, numbered
 
 
@@ -47,20 +48,28 @@ def recount(
 
 @dataclass(frozen=True)
 class _Listed:
-    """A column with its dictionary, a stored table (raw, k); a missing value has the code after all others."""
+    """A column with its dictionary, a stored table (raw, k); a missing value has the code after all others.
 
-    table: str
+    Whole numbers that lie close together need no dictionary: their code is the distance from the least.
+    """
+
+    table: str | None
     raw: exp.Expression
     texts: Texts
     missing: int
 
     def code(self) -> exp.Expression:
+        if self.table is None:
+            least = sql.integer(int(self.texts[0] or 0))
+            return exp.Sub(this=sql.cast(self.raw.copy(), "BIGINT"), expression=exp.Paren(this=least))
         found = sql.column("k", self.table)
         return exp.Coalesce(this=found, expressions=[sql.integer(self.missing)])
 
-    def join(self) -> exp.Join:
+    def joins(self) -> list[exp.Join]:
+        if self.table is None:
+            return []
         same = sql.equal(sql.column("raw", self.table), self.raw.copy())
-        return sql.left_join(sql.relation(self.table), same)
+        return [sql.left_join(sql.relation(self.table), same)]
 
 
 def _listed(runner: Runner, table: Source, name: str, stored: str, stack: ExitStack) -> _Listed:
@@ -68,6 +77,8 @@ def _listed(runner: Runner, table: Source, name: str, stored: str, stack: ExitSt
 
     Texts that are all of whole numbers are kept as such: there may be as many as there are groups.
     """
+    if (numbers := _close_numbers(runner, table, name)) is not None:
+        return _Listed(None, table.raw(name), numbers, len(numbers))
     distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
     text = table.canonical(name, sql.column("raw", "a"))
     texts = sql.select([sql.column("raw"), sql.alias(text, "v")], distinct.subquery("a", copy=False))
@@ -92,6 +103,19 @@ def _listed(runner: Runner, table: Source, name: str, stored: str, stack: ExitSt
         return _Listed(stored, table.raw(name), numbers, len(numbers))
     ordered = [str(t) for _, t in sorted(runner.rows(pairs, {}))]
     return _Listed(stored, table.raw(name), (*ordered, None), len(ordered))
+
+
+def _close_numbers(runner: Runner, table: Source, name: str) -> Ints | None:
+    """All whole numbers from the least to the largest of a column, if it has no others and they are not too many."""
+    if table.info(name).kind != "integer" or set(table.parameters) - {"blanks"}:
+        return None
+    raw = table.raw(name)
+    counts = [sql.count(), exp.Count(this=raw.copy())]
+    query = sql.select([exp.Min(this=raw.copy()), exp.Max(this=raw), *counts], table.source())
+    [(least, most, rows, there)] = runner.rows(query, table.parameters)
+    if there < rows or not rows or most - least > 2 * rows or not -(2**62) < least <= most < 2**62:
+        return None
+    return np.arange(least, most + 1, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +149,62 @@ def _counted(runner: Runner, table: Source, listed: Sequence[_Listed], unit: str
     if unit is not None:
         items.append(sql.alias(table.text(unit), "u"))
         counts.append(sql.alias(sql.count_distinct("u"), "p"))
-    query = sql.select(items or [sql.integer(1)], table.source(), joins=[c.join() for c in listed])
+    joins = [join for c in listed for join in c.joins()]
+    query = sql.select(items or [sql.integer(1)], table.source(), joins=joins)
     found = runner.arrays(sql.count_by(query, words, *counts), table.parameters)
     keys, rows = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
     order = ascending(keys, len(rows))
     people = found["p"].astype(np.int64) if unit is not None else rows
     return _Counted(packing, [k[order] for k in keys], rows[order], people[order])
+
+
+def holds(runner: Runner, table: Source, columns: Sequence[str], rows: Recount) -> bool:
+    """Does a table have exactly these rows, in any order? Compares their number and two sums of hashes of 64 bits."""
+    content: dict[str, np.ndarray[Any, Any]] = {"n": rows.rows}
+    found, planned = list[exp.Expression](), list[exp.Expression]()
+    for i, (name, known, codes) in enumerate(zip(columns, rows.texts, rows.codes, strict=True)):
+        code = sql.column(f"c{i}", "planned")
+        whole = (
+            table.info(name).kind == "integer"
+        )  # then numbers are compared: making texts of them takes longer
+        if whole:
+            found.append(_hash(sql.cast(table.value(name), "HUGEINT")))
+        else:
+            text = table.info(name).kind == "text"
+            found.append(_hash(passed(runner, table, name) if text else table.text(name)))
+        if isinstance(known, np.ndarray):
+            content[f"c{i}"] = known[codes]
+            planned.append(_hash(sql.cast(code, "HUGEINT" if whole else "TEXT")))
+        else:
+            content[f"c{i}"], decode = codes, runner.new_name("planned")
+            _store_hashes(runner, known, whole, decode)
+            planned.append(runner.lookup(decode, code, published=False))
+    [there] = runner.rows(sql.select(_sums(found, sql.integer(1)), table.source()), table.parameters)
+    with runner.tables({"planned": content}):
+        sums = _sums(planned, sql.column("n", "planned"))
+        [wanted] = runner.rows(sql.select(sums, sql.relation("planned")), {})
+    return bool(there == wanted)
+
+
+def _store_hashes(runner: Runner, texts: Sequence[str | None], whole: bool, name: str) -> None:
+    """A table (k, t) with the hash of each text, or of the whole number that it means."""
+    value: exp.Expression = sql.column("t", "given")
+    if whole:
+        value = exp.TryCast(this=value, to=exp.DataType.build("HUGEINT"))
+    items = [sql.column("k", "given"), sql.alias(_hash(value), "t")]
+    with runner.tables({"given": {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}}):
+        runner.run(sql.create_table(name, sql.select(items, sql.relation("given"))), {})
+
+
+def _sums(hashes: Sequence[exp.Expression], times: exp.Expression) -> list[exp.Expression]:
+    """The number of rows, and two sums of hashes: those of 64-bit numbers, so that they cannot overflow."""
+    total: list[exp.Expression] = [exp.Sum(this=sql.cast(times.copy(), "HUGEINT"))]
+    row = _hash(*hashes)
+    for _ in range(2):  # the hash of a row, and the hash of that
+        total.append(exp.Sum(this=exp.Mul(this=sql.cast(row.copy(), "HUGEINT"), expression=times.copy())))
+        row = _hash(row)
+    return total
+
+
+def _hash(*values: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this="hash", expressions=list(values))

@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from maskwright.core.hierarchy import TOP
 from maskwright.engines.base import ColumnInfo, Kind
 from maskwright.engines.keys import Packing
 
@@ -240,16 +239,16 @@ def canonical(value: exp.Expression, info: ColumnInfo, parameters: Mapping[str, 
 def dictionary(
     source: exp.Expression, raw: exp.Expression, text: exp.Expression, codes: str, unknown: int
 ) -> exp.Select:
-    """For each distinct value of a column (`raw`) its code `k` and published text `t`.
+    """For each distinct value of a column (`raw`) its code `k`.
 
     Values are made canonical here, once each, and not once per row: `text` is the canonical text of the
-    column `raw`. `codes` is a table (v, k, t); a missing value has code 0, one that is not there `unknown`.
+    column `raw`. `codes` is a table (v, k); a missing value has code 0, one that is not there `unknown`.
     """
     distinct = select([alias(raw, "raw")], source, distinct=True).subquery("a", copy=False)
     values = select([column("raw"), alias(text, "v")], distinct).subquery("x", copy=False)
     absent = case((is_null(column("v", "x")), integer(0)), otherwise=integer(unknown))
     found = exp.Coalesce(this=column("k", codes), expressions=[absent])
-    items = [column("raw", "x"), alias(column("v", "x"), "v"), alias(found, "k"), column("t", codes)]
+    items = [column("raw", "x"), alias(column("v", "x"), "v"), alias(found, "k")]
     join = left_join(relation(codes), equal(column("v", codes), column("v", "x")))
     return select(items, values, joins=[join], where=[not_null(column("raw", "x"))])
 
@@ -295,27 +294,25 @@ def digit(packing: Packing, i: int, table: str, words: str = "w") -> exp.Express
     )
 
 
-def shuffled(row: exp.Expression, key: str = "key") -> exp.Expression:
-    """A keyed hash of the row number: an order that says nothing about the source without the key."""
-    return exp.MD5(this=exp.DPipe(this=parameter(key), expression=cast(row, "TEXT")))
+def side_by_side(
+    items: Sequence[exp.Expression],
+    source: exp.Expression,
+    row: exp.Expression,
+    stored: exp.Expression,
+) -> exp.Select:
+    """A source beside a stored table `x` that has one row for each of its rows; sorted by `x.place`, if not negative.
 
-
-def numbered(partition: exp.Expression, row: exp.Expression, key: str) -> exp.Expression:
-    """The number of a row among those of its part, from 0, in an order drawn with a key."""
-    order = exp.Order(expressions=[shuffled(row, key), row.copy()])
-    number = exp.Window(this=exp.RowNumber(), partition_by=[partition], order=order)
-    return exp.Sub(this=number, expression=integer(1))
-
-
-def repeated(name: str, times: str) -> exp.Select:
-    """Each row of a table as often as its column `times` says, the copies numbered 0, 1 … in column `i`."""
-    last = exp.Sub(this=column(times), expression=integer(1))
-    copies = exp.Explode(this=exp.GenerateSeries(start=integer(0), end=last))
-    return select([exp.Star(), alias(copies, "i")], relation(name))
-
-
-def star() -> exp.Expression:
-    return exp.Literal.string(TOP)
+    Rows are matched by their position, which costs next to nothing; that the numbers of both agree is checked for
+    every single row.
+    """
+    same = equal(column("rowid", "x"), row)
+    wrong = exp.Anonymous(
+        this="error", expressions=[exp.Literal.string("the rows are not those that were counted")]
+    )
+    place = case((same, column("place", "x")), otherwise=wrong)
+    there = exp.GTE(this=place, expression=integer(0))
+    beside = exp.Join(this=stored, method="POSITIONAL")
+    return select(items, source, joins=[beside], where=[there], order=[column("place", "x")])
 
 
 def count_by(query: exp.Select, groups: Sequence[str], *counted: exp.Expression) -> exp.Select:

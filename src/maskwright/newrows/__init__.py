@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -180,11 +181,16 @@ class Recoder:
             if not hand_over:
                 return None
             drop_missing = [*policy.quasi_identifiers, *(s.name for s in specs)] if drop else []
+            used = [np.unique(codes) for codes in new.codes[:, kept]]
             plan = Plan(
-                _published(policy, names), [a.map for a in applied], np.ascontiguousarray(new.codes[:, ~kept]),
-                star=False, drop_missing=drop_missing, key=secrets.token_hex(32) if self.order == "shuffle" else "",
-            )  # fmt: skip
-            recoded = engine.recode(table, plan)
+                _published(policy, names),
+                [replace(a.map, used=u) for a, u in zip(applied, used, strict=True)],
+                np.ascontiguousarray(new.codes[:, ~kept]),
+                star=False,
+                drop_missing=drop_missing,
+                key=secrets.token_hex(32) if self.order == "shuffle" else "",
+            )
+            recoded = engine.keep(engine.recode(table, plan))
             _recount(engine, recoded, union, kept)
             return engine.hand_over(recoded)
         finally:

@@ -51,15 +51,19 @@ def plan(
 
 def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str) -> Plan:
     """One map per column and the list of suppressed tuples."""
-    maps = []
-    for hierarchy, index in zip(grouping.summary.attributes, grouping.levels or (), strict=True):
-        level = hierarchy.levels[index]
-        texts = tuple(level.labels[block] for block in level.blocks.tolist())
-        maps.append(ColumnMap(hierarchy, texts, identity=index == 0 and hierarchy.origin is None))
     away = grouping.allocation.groups < 0
     if grouping.starred is not None:
         away = away | (grouping.allocation.groups == grouping.starred)
-    suppressed = grouping.summary.codes[:, grouping.allocation.tuples[away]]
+    codes, tuples = grouping.summary.codes, grouping.allocation.tuples
+    maps = []
+    for a, (hierarchy, index) in enumerate(
+        zip(grouping.summary.attributes, grouping.levels or (), strict=True)
+    ):
+        level = hierarchy.levels[index]
+        texts = tuple(level.labels[block] for block in level.blocks.tolist())
+        identity = index == 0 and hierarchy.origin is None
+        maps.append(ColumnMap(hierarchy, texts, identity, np.unique(codes[a][tuples[~away]])))
+    suppressed = codes[:, tuples[away]]
     return Plan(
         columns=tuple(columns),
         maps=tuple(maps),
