@@ -153,3 +153,18 @@ def test_a_coarser_column_refuses_what_it_does_not_know(engine: DuckDBEngine, tm
         odd = Hierarchy.of("a", ("12", "13", "14"), [("one", (label, "more", "more"))])
         with pytest.raises(PolicyError, match="level 'one' has the label"):
             engine.coarsen(table, [odd.cut_at(1)])
+
+
+def test_rows_stay_in_their_order(engine: DuckDBEngine, tmp_path: Path) -> None:
+    """Passes match rows by position, also where the coarse column has as many values as there are rows."""
+    n, path = 400_000, tmp_path / "t.parquet"
+    with duckdb.connect() as con:
+        con.execute(f"COPY (SELECT (range * 7919) % {n} AS a, range AS b FROM range({n})) TO '{path}'")
+    table = engine.open(path, Reading())
+    whole = widths("a", n)
+    coarse = engine.coarsen(table, [whole.cut_at(1)])
+    query = (
+        f'SELECT count(*) FROM "{coarse.relation}" AS t POSITIONAL JOIN (SELECT range AS x FROM range({n})) AS p '  # noqa: S608
+        "WHERE t.r != p.x OR t.c1 != p.x OR t.c0 != (t.c1 * 7919 % 400000 // 10)::VARCHAR"
+    )
+    assert engine._db.con.execute(query).fetchall() == [(0,)]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Coded, refuse_unknown
+from maskwright.engines.coding import Labelled, refuse_unknown
 from maskwright.engines.database import Database
 from maskwright.engines.estimating import level_texts
 from maskwright.engines.opening import DuckTable
@@ -23,7 +23,7 @@ def coarsen(db: Database, t: DuckTable, hierarchies: Sequence[Hierarchy]) -> Duc
     names = tuple(h.attribute for h, _ in whole)
     for h, level in whole:
         _check_labels(t, h, level)
-    coded = Coded(t, names, tuple(h.values for h, _ in whole), tuple(level_texts(*o) for o in whole))
+    coded = Labelled(t, names, tuple(h.values for h, _ in whole), tuple(level_texts(*o) for o in whole))
     view = db.new_name("coarse")
     with db.tables(coded.content()):
         for i, (name, dictionary) in enumerate(zip(names, coded.tables().values(), strict=True)):

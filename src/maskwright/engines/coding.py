@@ -124,6 +124,30 @@ class Coded:
         return sql.dictionary(table.source(), table.raw(name), text, f"v{i}", self.unknown(i))
 
 
+@dataclass(frozen=True)
+class Labelled(Coded):
+    """The same with the label of each value: a query may also use `label(i)`, which is null for missing values."""
+
+    labels: tuple[tuple[str | None, ...], ...] = ()
+
+    def label(self, i: int) -> exp.Expression:
+        return sql.column("t", f"d{i}")
+
+    def tables(self) -> dict[str, exp.Select]:
+        found = {}
+        for i, (name, dictionary) in enumerate(super().tables().items()):
+            same = sql.equal(sql.column("k", f"l{i}"), sql.column("k", "y"))
+            items = [sql.column(c, "y") for c in ("raw", "v", "k")] + [sql.column("t", f"l{i}")]
+            label = sql.left_join(sql.relation(f"l{i}"), same)
+            found[name] = sql.select(items, dictionary.subquery("y", copy=False), joins=[label])
+        return found
+
+    def content(self) -> dict[str, Arrays]:
+        codes = [np.arange(1, len(texts) + 1, dtype=np.int64) for texts in self.labels]
+        pairs = enumerate(zip(codes, self.labels, strict=True))
+        return super().content() | {f"l{i}": {"k": k, "t": texts_of(texts)} for i, (k, texts) in pairs}
+
+
 def _domain(values: Sequence[str]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")

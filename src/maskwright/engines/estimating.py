@@ -14,7 +14,7 @@ from sqlglot import exp
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.engines import sql
 from maskwright.engines.base import SummarySpec
-from maskwright.engines.coding import Coded, Runner, Source
+from maskwright.engines.coding import Labelled, Runner, Source
 
 SAMPLE = 1 << 17  # combinations to look at, if every row had one of its own
 
@@ -30,7 +30,7 @@ def combinations(
     share = max(1, rows // SAMPLE)
     wanted = sorted({(name, level) for choice in choices for name, level in choice.items()})
     by_name = {h.attribute: h for h in spec.attributes}
-    coded = Coded(
+    coded = Labelled(
         table, tuple(name for name, _ in wanted), tuple(by_name[name].values for name, _ in wanted),
         tuple(level_texts(by_name[name], level) for name, level in wanted),
     )  # fmt: skip
