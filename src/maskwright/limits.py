@@ -20,6 +20,7 @@ from maskwright.resolve import Resolved
 
 # measured (benchmarks/bench_scale.py): at its peak a run holds so many times the summary in arrays
 WORKING = {"generalise": 4, "bucketize": 6, "permute": 6}
+SHUFFLED = 12  # bytes of each row: the order in which rows are published is drawn in arrays
 MANY = 1_000_000  # combinations; below that nobody needs a hint
 STEP = 50 * 10**6  # bytes to which an amount of memory that would do is rounded up
 MOST = 10  # coarser versions to look at in one pass

@@ -43,7 +43,7 @@ from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
-from maskwright.limits import Output, check_disk, check_memory, usual_times, working_memory
+from maskwright.limits import SHUFFLED, Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -228,9 +228,11 @@ class Run:
             self.progress.expect(usual_times(job.policy, rows))
             resolved = resolve(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
-            engine.allow(self.budget.engine(check_memory(engine, resolved, self.budget, rows, self.progress)))
+            arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
+            engine.allow(self.budget.engine(arrays))
             summary = engine.summarise(resolved.source, resolved.spec)
-            engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells)))
+            arrays = working_memory(resolved, summary.n_cells) + SHUFFLED * rows
+            engine.allow(self.budget.engine(arrays))
             self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
             self.check_disk(rows, summary)
             fingerprint = engine.fingerprint(opened)

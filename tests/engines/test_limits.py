@@ -155,16 +155,19 @@ def test_a_coarser_column_refuses_what_it_does_not_know(engine: DuckDBEngine, tm
             engine.coarsen(table, [odd.cut_at(1)])
 
 
-def test_rows_stay_in_their_order(engine: DuckDBEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", [10_000, 200_000])
+def test_rows_stay_in_their_order(
+    engine: DuckDBEngine, tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Passes match rows by position, also where the coarse column has as many values as there are rows."""
-    n, path = 400_000, tmp_path / "t.parquet"
+    monkeypatch.setattr("maskwright.engines.coarser.LISTED", listed)
+    path = tmp_path / "t.parquet"
     with duckdb.connect() as con:
-        con.execute(f"COPY (SELECT (range * 7919) % {n} AS a, range AS b FROM range({n})) TO '{path}'")
-    table = engine.open(path, Reading())
-    whole = widths("a", n)
-    coarse = engine.coarsen(table, [whole.cut_at(1)])
+        made = "SELECT (range * 7919) % 150000 AS a, range AS b FROM range(150000)"
+        con.execute(f"COPY ({made}) TO '{path}'")
+    coarse = engine.coarsen(engine.open(path, Reading()), [widths("a", 150_000).cut_at(1)])
     query = (
-        f'SELECT count(*) FROM "{coarse.relation}" AS t POSITIONAL JOIN (SELECT range AS x FROM range({n})) AS p '  # noqa: S608
-        "WHERE t.r != p.x OR t.c1 != p.x OR t.c0 != (t.c1 * 7919 % 400000 // 10)::VARCHAR"
+        f'SELECT count(*) FROM "{coarse.relation}" AS t POSITIONAL JOIN (SELECT range AS x FROM range(150000)) AS p '  # noqa: S608
+        "WHERE t.r != p.x OR t.c1 != p.x OR t.c0 != (t.c1 * 7919 % 150000 // 10)::VARCHAR"
     )
     assert engine._db.con.execute(query).fetchall() == [(0,)]

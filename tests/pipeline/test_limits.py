@@ -71,7 +71,7 @@ BUCKETIZED = {"method": {"name": "mondrian", "cut": "balanced"}, "recoding": "bu
     ("asked", "memory"), [({"method": "optimal-lattice"}, "550MB"), (BUCKETIZED, "700MB")]
 )
 def test_the_whole_process_stays_below_its_limit(tmp_path: Path, asked: dict[str, Any], memory: str) -> None:
-    """Without a limit these runs take 100 MB more; what there is beside the engine is as large as the engine."""
+    """Measured by the system; arrays beside the engine take more than the engine itself."""
     source = fine(900_000, tmp_path / "fine.parquet")
     command = [
         sys.executable,
