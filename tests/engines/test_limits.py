@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +61,25 @@ def test_a_running_query_is_stopped_within_a_second(engine: DuckDBEngine) -> Non
         engine._db.con.execute(SLOW).fetchall()
     assert time.monotonic() - begin < 0.5 + 2  # the machine may be busy
     assert engine._db.con.execute("SELECT 1").fetchall() == [(1,)]
+
+
+CTRL_C = f"""
+import os, signal, threading
+from maskwright.core.events import Progress
+from maskwright.engines import open_engine
+engine = open_engine()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    with engine.watch(Progress()):
+        engine._db.con.execute({SLOW!r}).fetchall()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_stops_a_running_query() -> None:
+    done = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, check=True)
+    assert done.stdout == "stopped\n"
 
 
 def test_how_far_a_query_is_comes_as_events(engine: DuckDBEngine) -> None:

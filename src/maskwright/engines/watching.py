@@ -48,13 +48,15 @@ def watched(progress: Progress, share: Callable[[], float], interrupt: Callable[
     watcher.start()
     try:
         yield
-    except Exception:
+    except Exception as problem:
         watcher.end.set()
         watcher.join()
         if watcher.problem is not None:
             raise watcher.problem from None
         if watcher.stopped:
             raise Cancelled("cancelled; nothing was published") from None
+        if type(problem) is RuntimeError and str(problem) == "Query interrupted":
+            raise KeyboardInterrupt from None  # what DuckDB makes of it while a query runs
         raise
     finally:
         watcher.end.set()
