@@ -371,13 +371,14 @@ class Run:
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
         """Fill the staging folder: the tables, then what was measured on them."""
         kind: Format = self.job.policy.output.format or made.resolved.source.format
+        formulas = self.job.policy.output.formulas
         files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
                 for name, table in made.tables.items():
-                    self.engine.write(table, stage.public / files[name], kind)
+                    self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):
-                reading_back = Reading(format=kind)
+                reading_back = Reading(format=kind, escaped=kind == "csv" and formulas == "escape")
                 written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}

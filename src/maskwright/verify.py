@@ -104,7 +104,7 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
             _Listed(
                 str(t["file"]), t.get("part", "data"), t.get("format"), list(t["columns"]), list(t["classes_by"]),
                 list(t["sensitive"]), int(t["rows"]),
-                [SetColumn.from_dict(s) for s in t.get("sets", ())],
+                [SetColumn.from_dict(s) for s in t.get("sets", ())], bool(t.get("escaped")),
             )
             for t in manifest["tables"]
         ]  # fmt: skip
@@ -189,6 +189,7 @@ class _Listed:
     sensitive: list[str]
     rows: int
     sets: list[SetColumn]
+    escaped: bool  # cells that a spreadsheet would run begin with an apostrophe
 
 
 def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
@@ -200,7 +201,7 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
             data = path / PUBLIC / item.file
             if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
-            table = engine.open(data, Reading(format=item.format))
+            table = engine.open(data, Reading(format=item.format, escaped=item.escaped))
             there = [c.name for c in table.columns]
             if sorted(there) != sorted(item.columns):
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from maskwright.comparing.points import movable
 from maskwright.core.exact import show
+from maskwright.core.formulas import escaped
 from maskwright.errors import DestinationError
 from maskwright.metrics import METRICS
 from maskwright.report.charts import Chart, Series
@@ -101,11 +102,11 @@ def as_csv(comparison: Comparison) -> str:
     )  # fmt: skip
     for number, point in enumerate(comparison.points, start=1):
         beliefs = [_number(point.beliefs.get(a)) for a in attacks]
-        writer.writerow(
+        writer.writerow(escaped(
             [number, point.name, point.status, "yes" if point.name in front else "no", _number(point.worst),
              *beliefs, *(_number(point.metrics.get(m)) for m in metrics), point.rows.get("published", ""),
              point.rows.get("suppressed", ""), point.reason]
-        )  # fmt: skip
+        ))  # fmt: skip
     return text.getvalue()
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+DIGITS = 500  # of a number that a setting may have: a double has 309 at most, and more would only cost time
+
 
 def to_fraction(value: Any) -> Fraction:
     """Read a threshold: 5, "0.02", "1/4", 0.02 (taken as the decimal that is written), Decimal, Fraction."""
@@ -23,12 +25,23 @@ def to_fraction(value: Any) -> Fraction:
         if isinstance(value, str) and len(value) <= 100 and _exponent(value) <= 100:
             text = value.strip()
             return Fraction(text[:-1].strip()) / 100 if text.endswith("%") else Fraction(text)
-        if isinstance(value, (int, Decimal, Fraction)):
-            return Fraction(value)
+        long = isinstance(value, Decimal) and abs(value.adjusted()) > DIGITS
+        if isinstance(value, (int, Decimal, Fraction)) and not long:
+            exact = Fraction(value)
+            if max(exact.numerator.bit_length(), exact.denominator.bit_length()) <= DIGITS * 4:
+                return exact
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
-    shown = value if len(str(value)) <= 40 else str(value)[:40] + "…"
-    raise ValueError(f"{shown!r} is not a number (write 5, 0.25, 1/4 or 2%)")
+    raise ValueError(f"{shown(value)} is not a number that can be used (write 5, 0.25, 1/4 or 2%)")
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is too long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested beyond reason, or a number of thousands of digits
+        return f"a {type(value).__name__} that is too large to show"
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _exponent(text: str) -> int:

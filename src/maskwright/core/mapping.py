@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import escaped
 from maskwright.core.grouping import Grouping, exact_view
 
 Fate = Literal["published", "starred", "dropped"]
@@ -72,12 +73,16 @@ class AppliedMapping:
         return any(entry.fate != "published" or entry.label != entry.value for entry in self.entries)
 
     def write(self, path: Path, rows: bool = True) -> None:
-        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are."""
+        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are.
+
+        What a spreadsheet would run is escaped, because people open it in one.
+        """
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
             for e in self.entries:
-                writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+                row = [e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])]
+                writer.writerow(escaped(row))
 
 
 def applied_mapping(groupings: Mapping[str, Grouping], exact: bool = False) -> AppliedMapping:

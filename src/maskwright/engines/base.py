@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
 from maskwright.core.events import Progress
+from maskwright.core.formulas import Formulas
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
@@ -42,6 +43,7 @@ class Reading:
     lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
     sheet: str | None = None
     labels: bool = False
+    escaped: bool = False  # a CSV file of ours whose cells were escaped (core/formulas.py)
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,11 @@ class Engine(Protocol):
     def keep(self, table: Table) -> Table:
         """A recoded table that is to be read more than once: made now, if every reading would make it again."""
 
-    def write(self, table: Table, path: Path, format: Format) -> None:
-        """Write a recoded table; the container holds nothing but the published values."""
+    def write(self, table: Table, path: Path, format: Format, formulas: Formulas = "refuse") -> None:
+        """Write a recoded table; the container holds nothing but the published values.
+
+        `formulas` says what happens to cells of a CSV file that a spreadsheet would run.
+        """
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None

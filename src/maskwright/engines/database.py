@@ -90,10 +90,14 @@ class Database:
 
     def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """The result of a query of integers without nulls, as one array per column."""
-        return {k: np.asarray(v) for k, v in self.execute(query, parameters).fetchnumpy().items()}
+        result = self.execute(query, parameters)
+        with told():
+            return {k: np.asarray(v) for k, v in result.fetchnumpy().items()}
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        return list(self.execute(query, parameters).fetchall())
+        result = self.execute(query, parameters)
+        with told():
+            return list(result.fetchall())
 
     @contextmanager
     def tables(self, content: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> Iterator[None]:
@@ -200,7 +204,10 @@ def told() -> Iterator[None]:
         duckdb.InterruptException,
     ):
         raise  # a mistake of ours, or somebody's wish to stop
-    except duckdb.Error as problem:
+    except (
+        duckdb.Error,
+        UnicodeDecodeError,
+    ) as problem:  # what DuckDB says of damaged text is no text itself
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"

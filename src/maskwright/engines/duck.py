@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from maskwright.core.classes import Ints
 from maskwright.core.events import Progress
+from maskwright.core.formulas import Formulas, escape
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
@@ -33,6 +34,7 @@ from maskwright.engines import (
     sets,
     sql,
 )
+from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
@@ -75,7 +77,9 @@ class DuckDBEngine:
 
     def fingerprint(self, table: Table) -> str:
         t = _duck(table)
-        row = exp.Anonymous(this="hash", expressions=[t.raw(name) for name in t.names])
+        huge = {c.name for c in t.columns if "HUGEINT" in c.type.upper()}  # their own hash is weak
+        values = [sql.cast(t.raw(name), "TEXT") if name in huge else t.raw(name) for name in t.names]
+        row = exp.Anonymous(this="hash", expressions=values)
         total = exp.Sum(this=sql.cast(row, "HUGEINT"))  # of 64-bit numbers: it cannot overflow
         [result] = self._db.rows(sql.select([sql.count(), total], t.source()), {})
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
@@ -183,11 +187,19 @@ class DuckDBEngine:
         self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
         return replace(t, relation=name, parameters={}, sorts=False)
 
-    def write(self, table: Table, path: Path, format: str) -> None:
+    def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        relation = self._named(t, t.text if format == "csv" else t.stored)
+        if format == "csv" and formulas == "refuse":
+            t = self.keep(t)
+            for info in t.columns:
+                spreadsheet.refuse_name(info.name)
+                if spreadsheet.can_hold(info):
+                    spreadsheet.refuse(self._db, t.source(), info.name, t.text(info.name), t.parameters)
+        relation = self._named(
+            t, t.text if format == "csv" else t.stored, format == "csv" and formulas == "escape"
+        )
         try:
             if format == "parquet":
                 relation.write_parquet(str(path), compression="zstd")
@@ -227,9 +239,14 @@ class DuckDBEngine:
     def close(self) -> None:
         self._db.close()
 
-    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression]) -> Any:
+    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression], escaped: bool = False) -> Any:
         """The table under its own column names, in the order of its rows."""
         values = [(name, value(name)) for name in t.names]
+        if escaped:
+            values = [
+                (escape(name), spreadsheet.marked(text) if spreadsheet.can_hold(t.info(name)) else text)
+                for name, text in values
+            ]
         if value == t.text and len(values) == 1:
             # a lone missing value would be an empty line, which readers skip: write it as ""
             values = [(n, exp.Coalesce(this=v, expressions=[exp.Literal.string("")])) for n, v in values]

@@ -13,7 +13,8 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.engines import frames, postgres, sql, statfiles
+from maskwright.core.formulas import unescape
+from maskwright.engines import formulas, frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.database import Database, told
@@ -110,7 +111,12 @@ def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
     finally:
         if utf8 != path:
             utf8.unlink()
-    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in layout.names)
+    names: Sequence[str] = layout.names
+    if reading.escaped:
+        names = [unescape(n) for n in names]
+        changed = {f"c{i}": formulas.unmarked(sql.column(f"c{i}")) for i in range(len(names))}
+        db.run(sql.update(name, changed), {})
+    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in names)
     return DuckTable(columns, "path", "csv", str(path), name, parameters)
 
 
@@ -133,11 +139,13 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
             null_padding=False,
             ignore_errors=False,
             compression="none",
+            # by itself the database takes the first line end that it sees for that of the lines, also a quoted one
+            lineterminator=duckdb.CSVLineTerminator.LINE_FEED if layout.line_end == "\n" else None,
         ).create(name)
     except duckdb.OutOfMemoryException:
         with told():
             raise
-    except duckdb.Error as problem:
+    except (duckdb.Error, UnicodeDecodeError) as problem:
         message = str(problem)  # holds the row itself: only numbers are taken from it
     else:
         return name
@@ -162,7 +170,7 @@ def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> Du
         items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
         items.append(sql.alias(sql.column("file_row_number"), "r"))
         db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
-    except duckdb.Error:
+    except (duckdb.Error, UnicodeDecodeError):
         raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
     stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)

@@ -142,7 +142,7 @@ def _write(
                 f"the name of column {column.name!r} is too long for the database; shorten it"
             )
     path = temp / "release.csv"
-    engine.write(table, path, "csv")
+    engine.write(table, path, "csv", "allow")  # on its way into the database: no spreadsheet sees it
     try:
         with connection.cursor() as cursor:
             types = [sql.SQL(t) for t in _stored(cursor, table)]

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_LINE_END = re.compile("\r\n|\r|\n")
 _SHOWN = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
@@ -46,6 +48,7 @@ class CsvLayout:
     quote: str
     encoding: str
     header: bool
+    line_end: str = ""  # of the first record, where one follows it
 
 
 def check_file(path: Path) -> Path:
@@ -124,13 +127,18 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
     for what, value in (("delimiter", delimiter), ("quote", quote)):
         if len(value) > 1 or value in ("\n", "\r", "\0") or (what == "delimiter" and not value):
             raise InputError(f"input: {what} must be one character, not {value!r}")
-    first = next(_records(text, delimiter, quote), None)
+    first, end = _first(text, delimiter, quote)
     if first is None:
         raise InputError(f"{path}: line 1 cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+    if end != "\n" and set(_LINE_END.findall("".join(first))) - {end}:
+        raise InputError(
+            f"{path}: line 1 holds a quoted line end that differs from those of the lines, and would be taken for one "
+            "of them; remove it, or convert the line ends to \\n"
+        )
     names: Sequence[str] = [f"column{i}" for i in range(1, len(first) + 1)]
     if reading.header:
         names = check_names([cell.strip() for cell in first], str(path))
-    return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header)
+    return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header, end)
 
 
 def as_utf8(layout: CsvLayout, temp: Path) -> Path:
@@ -242,7 +250,7 @@ def _encoding(path: Path, reading: Reading) -> str:
     try:
         asked = codecs.lookup(reading.encoding).name
         "".encode(asked)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InputError(
             f"input: there is no encoding {reading.encoding!r}; try utf-8, cp1252 or utf-16"
         ) from None
@@ -285,6 +293,24 @@ def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
         yield from (record for record in _reader(io.StringIO(text, newline=""), delimiter, quote) if record)
     except csv.Error:
         return
+
+
+def _first(text: str, delimiter: str, quote: str) -> tuple[list[str] | None, str]:
+    """The first record that is not empty, and the line end that follows it."""
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        for line in io.StringIO(text, newline=""):
+            last = line
+            yield line
+
+    try:
+        first = next((record for record in _reader(lines(), delimiter, quote) if record), None)
+    except csv.Error:
+        return None, ""
+    found = _LINE_END.findall(last)
+    return first, found[-1] if found else ""
 
 
 def _delimiter(text: str, quote: str, cut: bool) -> str:

@@ -21,6 +21,9 @@ from maskwright.engines.base import Found, Recount, Texts
 from maskwright.engines.coding import Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, ascending, numbered
 
+# whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
+SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+
 
 def recount(
     runner: Runner, table: Source, columns: Sequence[str], sensitive: Sequence[str], unit: str | None
@@ -168,13 +171,13 @@ def holds(runner: Runner, table: Source, columns: Sequence[str], rows: Recount) 
             table.info(name).kind == "integer"
         )  # then numbers are compared: making texts of them takes longer
         if whole:
-            found.append(_hash(sql.cast(table.value(name), "HUGEINT")))
+            found.append(_hash(sql.cast(table.value(name), "BIGINT")))
         else:
             text = table.info(name).kind == "text"
             found.append(_hash(passed(runner, table, name) if text else table.text(name)))
         if isinstance(known, np.ndarray):
             content[f"c{i}"] = known[codes]
-            planned.append(_hash(sql.cast(code, "HUGEINT" if whole else "TEXT")))
+            planned.append(_hash(sql.cast(code, "BIGINT" if whole else "TEXT")))
         else:
             content[f"c{i}"], decode = codes, runner.new_name("planned")
             _store_hashes(runner, known, whole, decode)
@@ -190,7 +193,7 @@ def _store_hashes(runner: Runner, texts: Sequence[str | None], whole: bool, name
     """A table (k, t) with the hash of each text, or of the whole number that it means."""
     value: exp.Expression = sql.column("t", "given")
     if whole:
-        value = exp.TryCast(this=value, to=exp.DataType.build("HUGEINT"))
+        value = exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
     items = [sql.column("k", "given"), sql.alias(_hash(value), "t")]
     with runner.tables({"given": {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}}):
         runner.run(sql.create_table(name, sql.select(items, sql.relation("given"))), {})

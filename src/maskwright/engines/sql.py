@@ -154,6 +154,10 @@ def insert_into(name: str, query: exp.Expression) -> exp.Insert:
     return exp.Insert(this=relation(name), expression=query)
 
 
+def update(name: str, values: Mapping[str, exp.Expression]) -> exp.Update:
+    return exp.Update(this=relation(name), expressions=[equal(column(c), v) for c, v in values.items()])
+
+
 def drop_table(name: str) -> exp.Expression:
     statement: Any = parse_one("DROP TABLE x")  # the arguments of exp.Drop differ between versions of sqlglot
     statement.find(exp.Identifier).replace(exp.to_identifier(name, quoted=True))

@@ -1,0 +1,135 @@
+"""Rows that are matched by position, texts that are written as members, and tables compared by sums of hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from maskwright.engines import sql
+from maskwright.engines.base import Engine, Reading, Recount
+from maskwright.engines.coding import passed
+from maskwright.engines.database import MEMBERS
+from maskwright.errors import InputError, UsageError
+from tests.engines.conftest import flat, map_to, plan
+
+Write = Callable[..., Path]
+TEXTS = ("a", "b", "'", "10", None)
+rows_of = st.lists(st.tuples(st.integers(-2, 3), st.sampled_from(TEXTS)), min_size=1, max_size=8)
+
+
+def table_of(engine: Engine, rows: list[tuple[int, str | None]]) -> Any:
+    import polars as pl
+
+    frame = pl.DataFrame(rows, schema={"g": pl.Int64, "v": pl.String}, orient="row")
+    return engine.open(frame, Reading())
+
+
+def recount_of(rows: list[tuple[int, str | None]], numbers: bool) -> Recount:
+    """The rows as a plan has them, one entry for each; the group as numbers or as texts."""
+    least = min(g for g, _ in rows)
+    known = np.arange(least, least + 6)
+    codes = np.array([[g - least for g, _ in rows], [TEXTS.index(v) for _, v in rows]], dtype=np.int32)
+    ones = np.ones(len(rows), dtype=np.int64)
+    return Recount((known if numbers else tuple(map(str, known.tolist())), TEXTS), codes, ones, ones)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of, st.randoms(), st.booleans())
+def test_a_table_holds_its_rows_in_any_order(engine: Engine, rows: Any, random: Any, numbers: bool) -> None:
+    other = list(rows)
+    random.shuffle(other)
+    assert engine.holds(table_of(engine, rows), ("g", "v"), recount_of(other, numbers))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of, rows_of, st.booleans())
+def test_a_table_holds_no_other_rows(engine: Engine, rows: Any, others: Any, numbers: bool) -> None:
+    same = sorted(map(repr, rows)) == sorted(map(repr, others))
+    assert engine.holds(table_of(engine, rows), ("g", "v"), recount_of(others, numbers)) == same
+
+
+def test_entries_count_as_often_as_they_have_rows(engine: Engine) -> None:
+    table = table_of(engine, [(1, "a"), (1, "a"), (2, None)])
+    codes, rows = np.array([[0, 1], [0, 4]], dtype=np.int32), np.array([2, 1])
+    assert engine.holds(table, ("g", "v"), Recount((np.arange(1, 3), TEXTS), codes, rows, rows))
+    assert not engine.holds(
+        table, ("g", "v"), Recount((np.arange(1, 3), TEXTS), codes, np.array([1, 2]), rows)
+    )
+
+
+def test_rows_that_are_not_those_that_were_counted_are_refused(engine: Engine) -> None:
+    """Positions are checked row by row: a row too many, one too few, and rows that begin elsewhere."""
+    db: Any = engine._db  # type: ignore[attr-defined]
+    for beside, first in ((3, 0), (5, 0), (4, 1)):
+        source, stored = db.new_name("four"), db.new_name("places")
+        db.fill(source, iter([{"r": np.arange(first, first + 4)}]))
+        db.fill(stored, iter([{"place": np.arange(beside, dtype=np.int32)}]))
+        row = sql.column("r", "t")
+        query = sql.side_by_side([row], sql.relation(source, "t"), row, sql.relation(stored, "x"))
+        with pytest.raises(InputError):
+            db.rows(query, {})
+
+
+@pytest.mark.parametrize("star", [False, True])
+def test_only_published_texts_become_members(engine: Engine, tmp_path: Path, star: bool) -> None:
+    """A text that only suppressed rows have must not be in the dictionary of the file."""
+    import polars as pl
+
+    town = flat("town", [f"town-{i}" for i in range(5)])
+    chosen = plan(("town", "p"), {"town": (town, 0)}, suppressed=[[5]], star=star)
+    chosen = replace(chosen, maps=(replace(map_to(town, 0), used=np.arange(1, 5, dtype=np.int32)),))
+    frame = pl.DataFrame({"town": [f"town-{i % 5}" for i in range(200)], "p": range(200)})
+    recoded = engine.recode(engine.open(frame, Reading()), chosen)
+    engine.write(recoded, tmp_path / "out.parquet", "parquet")
+    assert b"town-4" not in (tmp_path / "out.parquet").read_bytes()
+    import duckdb
+
+    [(encoding,)] = duckdb.sql(
+        f"SELECT encodings FROM parquet_metadata('{tmp_path}/out.parquet') WHERE path_in_schema = 'town'"  # noqa: S608
+    ).fetchall()
+    assert "DICTIONARY" in encoding
+    back = pl.read_parquet(tmp_path / "out.parquet")
+    assert back["town"].dtype == pl.String
+    assert set(back["town"]) == {f"town-{i}" for i in range(4)} | ({"*"} if star else set())
+    assert back.height == (200 if star else 160)
+
+
+def test_many_texts_are_no_enumeration(engine: Engine) -> None:
+    db: Any = engine._db  # type: ignore[attr-defined]
+    for n, kind in ((MEMBERS, "ENUM"), (MEMBERS + 1, "VARCHAR")):
+        name = db.new_name("texts")
+        texts = np.array([f"t{i}" for i in range(n)], dtype=object)
+        db.fill(name, iter([{"k": np.arange(n), "t": texts}]))
+        looked = db.lookup(name, sql.integer(n - 1), published=True)
+        typed = exp.Anonymous(this="typeof", expressions=[looked.copy()])
+        assert db.rows(exp.select(typed).select(sql.cast(looked, "TEXT")), {})[0][0].startswith(kind)
+
+
+def test_texts_are_cleaned_where_one_needs_it(engine: Engine, file: Write) -> None:
+    db: Any = engine._db  # type: ignore[attr-defined]
+    table: Any = engine.open(file("a,b,c\nx,x ,x\ny,y,\n"), Reading(missing=("y",)))
+    values = [passed(db, table, name) for name in ("a", "b", "c")]
+    assert [isinstance(value, exp.Column) for value in values] == [False, False, False]
+    other: Any = engine.open(file("a,b\nx,1\ny,2\n", name="clean.csv"), Reading())
+    assert all(isinstance(passed(db, other, name), exp.Column) for name in ("a", "b"))
+    rows = db.rows(sql.select(values, table.source()), table.parameters)
+    assert sorted(rows, key=repr) == [("x", "x", "x"), (None, None, None)]
+
+
+def test_too_many_rows_for_four_bytes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maskwright.engines import grouped
+    from maskwright.recode import generalise
+    from tests.recode.groups import ALL, KEY, example, people
+
+    made = example(engine, people(6), [0] * 6)
+    monkeypatch.setattr(grouped, "MOST", 1)
+    with pytest.raises((InputError, UsageError), match="--engine spark"):
+        engine.recode(made.table, generalise.plan(made.grouping, ALL, (), KEY))
