@@ -5,8 +5,6 @@ The API, the command line and the workbench all call `run` and nothing else.
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import shutil
 import tempfile
 import time
@@ -17,8 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from maskwright import history, store
 from maskwright.attacking import ADVERSARIES, attack_target
@@ -43,6 +39,7 @@ from maskwright.engines.postgres import Postgres, refuse_address
 from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
+from maskwright.kernels.randomness import derived, generator, secret_key
 from maskwright.limits import SHUFFLED, Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
@@ -142,9 +139,8 @@ class Run:
         self.job, self.progress, self.spill = job, progress, spill
         self.timings: dict[str, float] = {}
         self.looked = history.Looked()
-        secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
-        self.order_key = hashlib.sha256(secret + b"order").hexdigest()
-        self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
+        self.secret = secret_key(job.seed)
+        self.rng = generator(self.secret, "method")
         self.budget = Budget.of(job.memory)
         self.engine: Engine = engine or open_engine(job.engine, temp=spill)
         self.engine.allow(self.budget.engine())
@@ -294,9 +290,10 @@ class Run:
             self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
         with self.step("recoding"):
             engine = None if self.job.trial else self.engine
+            # group numbers are published: they must say nothing about what the method drew
+            order_key, numbers = derived(self.secret, "order").hex(), generator(self.secret, "group numbers")
             parts = [
-                make_part(engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
-                for piece in pieces
+                make_part(engine, piece, resolved, piece is pieces[0], order_key, numbers) for piece in pieces
             ]
             if engine is not None and (self.job.destination is None or self.job.into is not None):
                 parts = [part.kept(engine) for part in parts]
@@ -521,10 +518,6 @@ def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
     """The metrics of a release: those of its worst table."""
     names = [name for name in METRICS if all(name in part for part in parts)]
     return {n: (max if METRICS[n].better == "low" else min)(p[n] for p in parts) for n in names}
-
-
-def _seeded(seed: int) -> bytes:
-    return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
 
 
 def _tables_of(policy: Policy) -> list[str]:

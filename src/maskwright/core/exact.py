@@ -8,6 +8,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 DIGITS = 500  # of a number that a setting may have: a double has 309 at most, and more would only cost time
@@ -88,6 +90,12 @@ Exact = Annotated[
         {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\s*[-+]?[\d.]+(/\d+)?\s*%?\s*$"}]}
     ),
 ]
+
+
+def dot(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    """Σ aᵢ·bᵢ of whole numbers, exactly: in 64 bits where they are enough, else in Python's integers."""
+    most = float(np.abs(a).max(initial=0)) * float(np.abs(b).sum(dtype=np.float64))
+    return int(np.dot(a, b) if most < 2.0**62 else np.dot(a.astype(object), b.astype(object)))
 
 
 def entropy_at_least(counts: list[int], ell: Fraction) -> bool:

@@ -1,7 +1,7 @@
 """Published tables from entries: rows that show the same are interchangeable, so only their order is left to choose.
 
 Without columns that pass through, a release is *expanded* from the plan and no row of the source is read again: the
-entries, in the order of what is published of them, are shuffled uniformly with a generator seeded by the secret key.
+entries, in the order of what is published of them, are shuffled uniformly by a stream cipher with the secret key.
 What is shuffled is a function of the release alone: even somebody who could undo the shuffling would learn nothing.
 
 With such columns, the entry of each row of the source is known (see grouped.py). Both are laid side by side, row by
@@ -12,7 +12,6 @@ Rows are kept as packed codes; the published table is a query that decodes them 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +26,7 @@ from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, number
 from maskwright.engines.recoding import Recoded, label
+from maskwright.kernels import randomness
 from maskwright.kernels.orders import sorted_by
 
 CHUNK = 1 << 20  # rows that are made at a time
@@ -248,6 +248,5 @@ def shuffled_within(groups: NDArray[np.integer], values: Int32s, rng: np.random.
 
 
 def generator(key: str, purpose: str) -> np.random.Generator:
-    """A generator of its own for each purpose, with all 256 bits of the key."""
-    entropy = int.from_bytes(hashlib.sha256(purpose.encode() + b"\0" + key.encode()).digest())
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(entropy, pool_size=8)))
+    """Random choices of their own for each purpose."""
+    return randomness.generator(key.encode(), purpose)
