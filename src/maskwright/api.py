@@ -56,7 +56,7 @@ def anonymize(
         destination: a folder to publish to; without it the table is in `release.table`, of the caller's kind.
         overwrite: replace a release that is already there.
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
-        memory: the engine's limit, e.g. "4GB".
+        memory: the limit of the whole process, e.g. "4GB" (default: 75 % of the machine); Spark: of the driver.
         engine: "duckdb" or "spark"; by default Spark for PySpark data frames, otherwise DuckDB.
         master: of a Spark cluster, e.g. "spark://host:7077"; by default the session that is running.
         keep_private: what stays in private/: "all", "report" or "none".
@@ -233,7 +233,7 @@ def compare(
         risk: "worst", the largest belief of any attack; or the name of one attack.
         overwrite: replace a comparison that is already there.
         seed: of random choices, so that a comparison can be repeated; nothing is published with it.
-        memory: the engine's limit.
+        memory: the limit of the whole process.
         cache: reuse results of earlier comparisons; False, or a folder of its own.
         on_event: called with every `Event` while the comparison goes on.
         cancelled: asked now and then; return True to stop. What was finished is reused the next time.

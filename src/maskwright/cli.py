@@ -111,7 +111,9 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     command.add_argument("-p", "--policy", required=True, type=Path, help="policy file")
     command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
-    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
     command.add_argument(
         "--engine",
         choices=("duckdb", "spark"),
@@ -161,7 +163,9 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
         "--risk", default="worst", help="worst, or the name of one attack (default: %(default)s)"
     )
     command.add_argument("--seed", type=int, default=0, help="of random choices (default: %(default)s)")
-    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
     command.add_argument(
         "--no-cache", action="store_true", help="run every policy, even if it was compared before"
     )

@@ -19,6 +19,7 @@ from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
+from maskwright.core.budget import Budget
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -38,6 +39,7 @@ from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageE
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.kernels.randomness import derived, generator, secret_key
+from maskwright.limits import SHUFFLED, Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -67,6 +69,9 @@ class Job:
     into: Postgres | None = None
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
+
+    def __post_init__(self) -> None:
+        Budget.of(self.memory)  # refused before anything is opened
 
 
 def run(
@@ -113,7 +118,8 @@ def engine_of(job: Job, spill: Path | None = None) -> Engine:
     name = job.engine or engine_for(job.source)
     if name == "spark" and job.into is not None:
         raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
-    return open_engine(name, memory=job.memory, temp=spill, master=job.master)
+    memory = job.memory if name == "spark" else None  # DuckDB gets its part of the budget
+    return open_engine(name, memory=memory, temp=spill, master=job.master)
 
 
 def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
@@ -163,11 +169,13 @@ class Run:
         self.looked = history.Looked()
         self.secret = secret_key(job.seed)
         self.rng = generator(self.secret, "method")
+        self.budget = Budget.of(job.memory)
         try:
             self.engine: Engine = engine or engine_of(job, spill)
         except BaseException:
             disk.remove_scratch(spill)
             raise
+        self.engine.allow(self.budget.engine())
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -243,11 +251,21 @@ class Run:
         if job.into is not None:
             check_target(job.into, job.overwrite, _tables_of(job.policy))
         with self.step("reading"):
+            self.check_disk()
             stamp = _Stamp.of(job.source)
             opened = engine.open(job.source, reading(job.policy))
+            rows = engine.count(opened)
+            self.check_disk(rows)
+            self.progress.expect(usual_times(job.policy, rows))
             resolved = resolve(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
+            arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
+            engine.allow(self.budget.engine(arrays))
             summary = engine.summarise(resolved.source, resolved.spec)
+            arrays = working_memory(resolved, summary.n_cells) + SHUFFLED * rows
+            engine.allow(self.budget.engine(arrays))
+            self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
+            self.check_disk(rows, summary)
             fingerprint = engine.fingerprint(opened)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
@@ -262,6 +280,13 @@ class Run:
             self.progress, census, gates, resolved.sets,
         )  # fmt: skip
         return Prepared(opened, resolved, stamp, fingerprint, task)
+
+    def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
+        """Refuse what would not fit on the disk."""
+        job = self.job
+        kept = job.keep_private == "all"
+        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
+        check_disk(output, job.source, self.budget.engine(), rows, summary)
 
     def again(self, prepared: Prepared) -> Prepared:
         """The same table under a policy that reads it alike but asks for something else."""
@@ -433,7 +458,8 @@ class Run:
     def step(self, text: str, final: bool = False) -> Iterator[None]:
         (self.progress.final if final else self.progress.step)(text)
         begin = time.perf_counter()
-        yield
+        with self.engine.watch(self.progress):
+            yield
         self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
 
     def close(self) -> None:

@@ -47,8 +47,9 @@ class Display:
                 print(f"{self.step} …", file=sys.stderr)
         elif event.kind == "progress" and time.monotonic() - self.last > 0.1:
             self.last = time.monotonic()
-            share = f" {event.share:.0%}" if event.share is not None else ""
-            self._line(f"{self.step} …{share} {event.text} ({self.last - self.begin:.0f} s)")
+            share = f" {event.share * 100:.0f} %" if event.share is not None else ""
+            text = f" · {event.text}" if event.text else ""
+            self._line(f"{self.step} …{share}{text} ({self.last - self.begin:.0f} s)")
         elif event.kind == "note" and not self.quiet:
             self._line("")
             print(f"note: {event.text}", file=sys.stderr)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from maskwright import disk
+from maskwright.core.budget import Budget
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
@@ -31,6 +32,7 @@ class Trials:
         """Of the input, read as this policy says."""
         engine = engine_of(self.job)
         try:
+            engine.allow(Budget.of(self.job.memory).engine())
             return engine.fingerprint(engine.open(self.job.source, reading(policy)))
         finally:
             engine.close()

@@ -27,14 +27,15 @@ Fate = Literal["published", "starred", "dropped"]
 class Mapped:
     """`rows` rows of the input have `value` in `column`, and show `label` there in `table` (None: missing).
 
-    Of rows that were dropped nothing is shown.
+    Of rows that were dropped nothing is shown. Where the policy coarsens a column before it is counted (`finest`),
+    nobody knows how many rows have each of the values that became one: then `rows` is None.
     """
 
     table: str
     column: str
     value: str | None
     label: str | None
-    rows: int
+    rows: int | None
     fate: Fate = "published"
 
 
@@ -108,13 +109,14 @@ def _column(table: str, grouping: Grouping, a: int) -> list[Mapped]:
     shown = np.where(allocation.groups >= 0, labels.of_group[allocation.groups] + 1, 0)  # 0: dropped
     starred = allocation.groups == (-2 if grouping.starred is None else grouping.starred)
     keys, rows = _totals((code * 2 + starred) * radix + shown, allocation.rows)
-    values = (None, *hierarchy.values)
     result = []
     for key, n in zip(keys.tolist(), rows.tolist(), strict=True):
         rest, label = divmod(key, radix)
         fate: Fate = "dropped" if label == 0 else "starred" if rest % 2 else "published"
         text = labels.texts[label - 1] if label else None
-        result.append(Mapped(table, hierarchy.attribute, values[rest // 2], text, n, fate))
+        values = hierarchy.members(rest // 2) or (None,)
+        known = n if len(values) == 1 else None
+        result += [Mapped(table, hierarchy.attribute, value, text, known, fate) for value in values]
     return result
 
 

@@ -65,6 +65,10 @@ class Column(Settings):
     hierarchy: HierarchySpec | None = Field(None, description="the ways to coarsen it")
     weight: Exact = Field(Fraction(1), ge=0, description="its importance in the information loss")
     levels: tuple[str, ...] | None = Field(None, description="the only levels allowed, by number or name")
+    finest: str | None = Field(
+        None,
+        description="the finest level that is counted, by number or name: a large table needs less memory then",
+    )
     order: tuple[str, ...] | None = Field(None, description="its values from lowest to highest")
     sensitive_sets: tuple[tuple[str, ...], ...] | None = Field(
         None, description="values that must not be inferred, as sets; default: each value on its own"
@@ -91,7 +95,7 @@ class Column(Settings):
     def _fits_the_role(self) -> Column:
         single = set() if self.multivalued else {"hierarchy", "order", "sensitive_sets"}
         allowed = {
-            "quasi-identifier": {"hierarchy", "weight", "levels", "order"},
+            "quasi-identifier": {"hierarchy", "weight", "levels", "finest", "order"},
             "sensitive": {"multivalued"} | single,
             "insensitive": {"near_unique"},
         }.get(self.role, set())

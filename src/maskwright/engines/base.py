@@ -8,7 +8,8 @@ missing tokens are missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
 from maskwright.core.formulas import Formulas
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
@@ -193,6 +195,12 @@ class Engine(Protocol):
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
         """A recoded table with sets in place of those columns again."""
 
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> Table:
+        """The table with columns that show the ground values of cut hierarchies (`Hierarchy.cut_at`).
+
+        No row is copied. Refuses a value that its hierarchy does not know, naming it.
+        """
+
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples and profiles."""
 
@@ -203,6 +211,11 @@ class Engine(Protocol):
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         """The first rows in the order of the table: per column the code of each (value i is i + 1, missing 0)."""
+
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        """About how many cells a summary would have; one number for each choice of coarser levels by column."""
 
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
         """The frequency set. Refuses a value that its hierarchy does not know, naming it."""
@@ -232,5 +245,11 @@ class Engine(Protocol):
 
     def hand_over(self, table: Table) -> Any:
         """A recoded table as the caller's own kind."""
+
+    def allow(self, memory: int) -> None:
+        """The most memory to use from now on, in bytes; what is held beyond that goes to disk."""
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        """While the context lasts: tell how far a pass over rows is, and stop it when asked to."""
 
     def close(self) -> None: ...

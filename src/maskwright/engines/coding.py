@@ -132,6 +132,30 @@ class Coded:
         return sql.dictionary(table.source(), table.raw(name), text, f"v{i}", self.unknown(i))
 
 
+@dataclass(frozen=True)
+class Labelled(Coded):
+    """The same with the label of each value: a query may also use `label(i)`, which is null for missing values."""
+
+    labels: tuple[tuple[str | None, ...], ...] = ()
+
+    def label(self, i: int) -> exp.Expression:
+        return sql.column("t", f"d{i}")
+
+    def tables(self) -> dict[str, exp.Select]:
+        found = {}
+        for i, (name, dictionary) in enumerate(super().tables().items()):
+            same = sql.equal(sql.column("k", f"l{i}"), sql.column("k", "y"))
+            items = [sql.column(c, "y") for c in ("raw", "v", "k")] + [sql.column("t", f"l{i}")]
+            label = sql.left_join(sql.relation(f"l{i}"), same)
+            found[name] = sql.select(items, dictionary.subquery("y", copy=False), joins=[label])
+        return found
+
+    def content(self) -> dict[str, Arrays]:
+        codes = [np.arange(1, len(texts) + 1, dtype=np.int64) for texts in self.labels]
+        pairs = enumerate(zip(codes, self.labels, strict=True))
+        return super().content() | {f"l{i}": {"k": k, "t": texts_of(texts)} for i, (k, texts) in pairs}
+
+
 def _domain(values: Sequence[str]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")
@@ -167,9 +191,15 @@ def check_known(runner: Runner, coded: Coded, digits: Iterable[Ints], width: int
             continue
         if i >= width:
             raise InputError(f"column {name!r} holds values outside its declared domain; declare them")
-        values = coded.unknown_values(runner, i)
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        raise HierarchyError(
-            f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
-            "add what is missing to the hierarchy, or name it a missing token"
-        )
+        refuse_unknown(name, coded.unknown_values(runner, i))
+
+
+def refuse_unknown(name: str, values: Sequence[str]) -> None:
+    """Refuse values that the hierarchy of a column does not know, if there are any."""
+    if not values:
+        return
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    raise HierarchyError(
+        f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
+        "add what is missing to the hierarchy, or name it a missing token"
+    )

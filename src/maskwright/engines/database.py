@@ -15,6 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from maskwright import disk
+from maskwright.core.budget import ENGINE
 from maskwright.engines import sql
 from maskwright.errors import InputError, UsageError
 
@@ -53,10 +54,40 @@ class Database:
         except duckdb.Error:
             disk.remove_scratch(self.temp)
             raise _no_start(memory, threads) from None
-        self.con.execute("SET enable_progress_bar = false")
-        self.con.execute("SET TimeZone = 'UTC'")
-        self.con.execute("SET lock_configuration = true")
+        # progress is counted, but printed by us; the memory limit is all that may be changed later
+        for setting in (
+            "enable_progress_bar = true",
+            "enable_progress_bar_print = false",
+            "progress_bar_time = 0",
+            "TimeZone = 'UTC'",
+            "allowed_configs = ['memory_limit']",
+            "lock_configuration = true",
+        ):
+            self.con.execute(f"SET {setting}")
+        self._allowed: int | None = None
         self._tables = 0
+
+    def allow(self, memory: int) -> None:
+        """The most memory to use from now on; what is held beyond that goes to disk."""
+        with told():
+            self.con.execute(f"SET memory_limit = '{memory}B'")
+        self._allowed = memory
+
+    @contextmanager
+    def beside(self, arrays: int) -> Iterator[None]:
+        """While `arrays` bytes are held beside the database, it uses that much less (where there is a limit)."""
+        before = self._allowed
+        if before is not None:
+            self.allow(max(before - arrays, ENGINE))
+        try:
+            yield
+        finally:
+            if before is not None:
+                self.allow(before)
+
+    def share(self) -> float:
+        """How much of the running query is done, from 0 to 1; negative when that is not known."""
+        return float(self.con.query_progress()) / 100
 
     def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
         self.execute(query, parameters)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
 from maskwright.core.formulas import Formulas, escape
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
 from maskwright.engines import (
+    coarser,
+    estimating,
     expansion,
     frames,
     frequency,
@@ -34,6 +39,7 @@ from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
 from maskwright.engines.reading import stamp
+from maskwright.engines.watching import watched
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -94,6 +100,9 @@ class DuckDBEngine:
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
         return sets.fold(self._db, _duck(table), columns)
 
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+        return coarser.coarsen(self._db, _duck(table), hierarchies)
+
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         return questions.sample(self._db, _duck(table), rows)
 
@@ -104,6 +113,11 @@ class DuckDBEngine:
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         return ordered.in_order(self._db, _duck(table), columns, domains, limit)
+
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        return estimating.combinations(self._db, _duck(table), spec, choices)
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -183,6 +197,12 @@ class DuckDBEngine:
         give = t.frame.give if t.frame else frames.give_relation
         with told():
             return give(self._named(t, t.value), t.typed)
+
+    def allow(self, memory: int) -> None:
+        self._db.allow(memory)
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        return watched(progress, self._db.share, self._db.con.interrupt)
 
     def close(self) -> None:
         self._db.close()

@@ -158,7 +158,7 @@ class Recoder:
                 "is not known any more; make a new release of all rows"
             )
         pairs = zip(grouping.summary.attributes, grouping.levels, strict=True)
-        return policy, target, [Applied(hierarchy, level) for hierarchy, level in pairs]
+        return policy, target, [Applied(*hierarchy.uncut(level)) for hierarchy, level in pairs]
 
     def _run(self, source: Any, hand_over: bool) -> Any:
         policy, target, applied = self._recoding()

@@ -71,6 +71,7 @@ class Run:
 
 def profile(run: Run) -> dict[str, Any]:
     """Look at every column, guess a policy, and keep what was seen for the pages."""
+    from maskwright.core.budget import Budget
     from maskwright.engines import open_engine
     from maskwright.engines.base import Reading
     from maskwright.suggest import look, suggest_from
@@ -89,8 +90,9 @@ def profile(run: Run) -> dict[str, Any]:
             raise Cancelled("cancelled")
 
     run.tell(Event("step", "reading"))
-    engine = open_engine(memory=run.request.get("memory"))
+    engine = open_engine()
     try:
+        engine.allow(Budget.of(run.request.get("memory")).engine())
         table = engine.open(run.source, reading)
         run.tell(Event("step", "looking at the columns"))
         seen = look(engine, table, preset, name, on_column)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
 from maskwright.core.formulas import Formulas
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
-from maskwright.engines import frequency, questions, sql
+from maskwright.engines import estimating, frequency, questions, sql
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.spark import session as sessions
 from maskwright.errors import InputError, UsageError
@@ -121,6 +123,17 @@ class SparkEngine:
     ) -> list[Ints]:
         raise UsageError("rows have no order on Spark; audit a table with the DuckDB engine")
 
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        return estimating.combinations(self._runner, _spark(table), spec, choices, "xxhash64")
+
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> SparkTable:
+        names = ", ".join(repr(h.attribute) for h in hierarchies)
+        raise UsageError(
+            f"`finest` is not supported on Spark; coarsen {names} in the data frame, or use the DuckDB engine"
+        )
+
     # --- the three passes -------------------------------------------------------------------------
 
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
@@ -192,6 +205,12 @@ class SparkEngine:
         finally:
             self._caller.catalog.dropGlobalTempView(passed)
         return writing.named(frame, t.names)
+
+    def allow(self, memory: int) -> None:
+        """The memory of executors is a setting of the cluster, that of the driver one of its start."""
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """Stop what is still running, and forget what was stored."""
