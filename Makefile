@@ -4,10 +4,10 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 p
 	&& echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
+SOURCES := pyproject.toml setup.py requirements-dev.txt $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check bench docs experiments experiments-quick clean
+.PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench docs experiments experiments-quick clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -18,11 +18,23 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 	@$(BIN)/maskwright demo
 
 test: $(VENV)/dev  ## all tests
-	$(BIN)/python -m pytest -n auto -m "not alone and not long"
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not alone and not long"
 	$(BIN)/python -m pytest -m alone
 
 test-long: $(VENV)/dev  ## hundreds of thousands of random cases and faults (hours)
 	$(BIN)/python -m pytest -n auto -m long
+
+test-minimum: $(VENV)/dev  ## the least versions of pyproject.toml, installed into build/minimum and tested
+	$(BIN)/python -m supply.minimum
+
+dist-test: $(VENV)/made  ## build sdist and wheel, and install them where there is no compiler
+	$(BIN)/python -m supply.distribution
+
+lock: $(VENV)/dev  ## lock the versions for development anew (requirements-dev.txt)
+	$(BIN)/python -m supply.lock --upgrade
+
+sbom: $(VENV)/dev  ## a software bill of materials (CycloneDX), into build/sbom.json
+	$(BIN)/python -m supply.parts build/sbom.json
 
 check: $(VENV)/dev  ## style, types, direction of imports
 	$(BIN)/ruff check .
@@ -35,6 +47,7 @@ bench: $(VENV)/dev  ## speed against peers and against the physical limit
 
 docs: $(VENV)/dev  ## rebuild the generated pages of docs/
 	$(BIN)/python docs/build.py
+	$(BIN)/python -m supply.parts
 
 experiments: $(VENV)/dev  ## the figures of the five papers, into docs/papers/ (half an hour)
 	$(BIN)/python -m experiments.run
@@ -59,6 +72,8 @@ $(VENV)/run: $(VENV)/made $(SOURCES)
 
 $(VENV)/dev: $(VENV)/made $(SOURCES)
 	@echo "installing into $(VENV) (once) ..."
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python --require-hashes -r requirements-dev.txt && \
+	uv pip install -q --python $(BIN)/python --no-deps -e .; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.txt && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; fi
 	@touch $(VENV)/run $@

@@ -20,6 +20,13 @@ def headers(kernel: str) -> list[str]:
 
 KERNELS = [
     Extension(
+        "maskwright.kernels._chacha",
+        ["src/maskwright/kernels/_chacha.c"],
+        py_limited_api=True,
+        optional=True,
+        extra_compile_args=FLAGS,
+    ),
+    Extension(
         "maskwright.kernels._disclosure",
         ["src/maskwright/kernels/_disclosure.c"],
         py_limited_api=True,

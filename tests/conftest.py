@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 # Machines are shared and noisy: how long one example takes says nothing.
@@ -22,3 +23,12 @@ def pytest_runtest_teardown() -> None:
 
     if folder := os.environ.pop("MASKWRIGHT_STATE", None):  # a test that was skipped has none
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many random tables and mutated releases were looked at."""
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    for kind, words in (("tables", "random tables compared"), ("mutations", "mutated releases verified")):
+        n = sum(value for report in reports for name, value in report.user_properties if name == kind)
+        if n:
+            terminalreporter.write_line(f"{n:,} {words}")

@@ -39,6 +39,8 @@ def anonymize(
     overwrite: bool = False,
     seed: int | None = None,
     memory: str | None = None,
+    engine: str | None = None,
+    master: str | None = None,
     keep_private: KeepPrivate = "all",
     into: Postgres | None = None,
     metrics: Sequence[str] = (),
@@ -48,13 +50,15 @@ def anonymize(
     """Make a release of a table that satisfies a policy, or raise `PolicyNotMet`.
 
     Args:
-        source: a path (CSV, Parquet, Excel, Stata, SPSS, SAS), a pandas, polars, pyarrow or DuckDB table, anything that
-            offers an Arrow stream, or a `Postgres` table or query.
+        source: a path (CSV, Parquet, Excel, Stata, SPSS, SAS), a pandas, polars, pyarrow, DuckDB or PySpark table,
+            anything that offers an Arrow stream, or a `Postgres` table or query.
         policy: a `Policy`, a mapping, or the path of a policy file.
         destination: a folder to publish to; without it the table is in `release.table`, of the caller's kind.
         overwrite: replace a release that is already there.
         seed: makes every random choice repeatable; for tests and experiments, and marked as such.
-        memory: the engine's limit, e.g. "4GB".
+        memory: the limit of the whole process, e.g. "4GB" (default: 75 % of the machine); Spark: of the driver.
+        engine: "duckdb" or "spark"; by default Spark for PySpark data frames, otherwise DuckDB.
+        master: of a Spark cluster, e.g. "spark://host:7077"; by default the session that is running.
         keep_private: what stays in private/: "all", "report" or "none".
         into: also a table of a PostgreSQL database, recounted there and put in place in one transaction.
         metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
@@ -68,6 +72,8 @@ def anonymize(
         overwrite=overwrite,
         seed=seed,
         memory=memory,
+        engine=engine,
+        master=master,
         keep_private=keep_private,
         into=into,
         metrics=metrics_named(metrics),
@@ -227,7 +233,7 @@ def compare(
         risk: "worst", the largest belief of any attack; or the name of one attack.
         overwrite: replace a comparison that is already there.
         seed: of random choices, so that a comparison can be repeated; nothing is published with it.
-        memory: the engine's limit.
+        memory: the limit of the whole process.
         cache: reuse results of earlier comparisons; False, or a folder of its own.
         on_event: called with every `Event` while the comparison goes on.
         cancelled: asked now and then; return True to stop. What was finished is reused the next time.

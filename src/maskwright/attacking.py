@@ -17,6 +17,7 @@ from maskwright.core.projection import concerning, context_for
 from maskwright.core.release import Release
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
+from maskwright.core.yaml_text import MAX_BYTES
 from maskwright.errors import InputError, UsageError
 from maskwright.resolve import flagged_of, method_of, models_of
 from maskwright.store import MANIFEST, PRIVATE
@@ -93,8 +94,12 @@ def knowledge(given: Sequence[str]) -> tuple[str, ...]:
             found.append(text)
             continue
         try:
-            found.append(Path(text[1:]).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as problem:
+            with Path(text[1:]).open("rb") as file:
+                said = file.read(MAX_BYTES + 1)
+            if len(said) > MAX_BYTES:
+                raise InputError(f"--knowing: {text[1:]!r} is larger than {MAX_BYTES >> 20} MiB")
+            found.append(said.decode("utf-8"))
+        except (OSError, ValueError) as problem:
             reason = getattr(problem, "strerror", None) or "it is not a text file in UTF-8"
             raise InputError(f"--knowing: {text[1:]!r} cannot be read: {reason}") from None
     return tuple(found)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
+import os
 import sys
-import threading
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from maskwright.errors import MaskwrightError, UsageError
+from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
+from maskwright.stopping import Stopping
 from maskwright.version import __version__
 
+INTERNAL = 70
 EPILOG = """\
 first steps:
   maskwright demo                                      the whole story on a bundled table
@@ -55,10 +58,15 @@ def parser() -> argparse.ArgumentParser:
     _add_anonymize(add("anonymize", "make a verified release of a table", _anonymize))
     _add_init(add("init", "profile a file and write a policy with guessed roles and hierarchies", _init))
     command = add("verify", "recount a release that was written earlier", _verify)
-    command.add_argument("release", type=Path)
+    command.add_argument("release", type=Path, help="a release; with -p also a table, or a folder of tables")
     command.add_argument(
-        "--recount-only", action="store_true", help="do not compare the files with their hashes"
-    )
+        "--recount-only", action="store_true",
+        help="do not compare the files with their hashes: they may have been rewritten in another order or container",
+    )  # fmt: skip
+    command.add_argument(
+        "-p", "--policy", type=Path,
+        help="recount against this policy alone; no manifest is needed, and none is believed",
+    )  # fmt: skip
     command = add(
         "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
     )
@@ -103,7 +111,15 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     command.add_argument("-p", "--policy", required=True, type=Path, help="policy file")
     command.add_argument("-o", "--output", required=True, type=Path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
-    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
+    command.add_argument(
+        "--engine",
+        choices=("duckdb", "spark"),
+        help="where rows are processed (default: duckdb, in this process)",
+    )
+    command.add_argument("--master", help="of a Spark cluster: spark://host:7077, yarn, local[4]")
     command.add_argument("--seed", type=int, help="repeatable random choices: for tests and experiments only")
     command.add_argument(
         "--keep-private", choices=("all", "report", "none"), default="all",
@@ -147,7 +163,9 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
         "--risk", default="worst", help="worst, or the name of one attack (default: %(default)s)"
     )
     command.add_argument("--seed", type=int, default=0, help="of random choices (default: %(default)s)")
-    command.add_argument("--memory", help="memory limit of the engine, e.g. 4GB")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
     command.add_argument(
         "--no-cache", action="store_true", help="run every policy, even if it was compared before"
     )
@@ -250,31 +268,42 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; every outcome is one clear line and an exit code, never a traceback."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with Stopping(ends_here=arguments is None) as stopping:
+        return _main(list(sys.argv[1:] if arguments is None else arguments), stopping)
+
+
+def _main(arguments: list[str], stopping: Stopping) -> int:
     verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
     try:
-        options = parser().parse_args(arguments)
-        return int(options.run(options))
-    except MaskwrightError as problem:
-        return _fail(problem.exit_code, str(problem), problem.details if verbose else "", as_json)
-    except KeyboardInterrupt:
-        return _fail(130, "cancelled; nothing was published", "", as_json)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    except MemoryError:
-        return _fail(
-            2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers", "", as_json
-        )
-    except Exception as problem:
-        # Its text may hold values of the table, so only its kind is shown unless asked for.
-        import traceback
+        options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping))
+        code = int(options.run(options))
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as caught:
+        # libraries make all kinds of errors of a Ctrl-C
+        problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
+        if stopping.final and isinstance(problem, OSError):
+            _give_up(sys.stdout)  # it was published, and can only not be told, e.g. to `head`
+            return 0
+        code, text = _in_words(problem)
+        details = getattr(problem, "details", "") if code != INTERNAL else traceback.format_exc()
+        return _fail(code, text, details if verbose else "", as_json)
+    return code
 
-        details = traceback.format_exc() if verbose else ""
-        where = traceback.extract_tb(problem.__traceback__)[-1]
-        text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
-        hint = "; this is a bug, please report it (--verbose shows more, and may show data)"
-        return _fail(70, text + hint, details, as_json)
+
+def _in_words(problem: BaseException) -> tuple[int, str]:
+    """The exit code, and one line."""
+    if isinstance(problem, MaskwrightError):
+        return problem.exit_code, str(problem)
+    if isinstance(problem, KeyboardInterrupt):
+        return Cancelled.exit_code, "cancelled; nothing was published"
+    if isinstance(problem, MemoryError):
+        return 2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers"
+    if isinstance(problem, OSError):
+        return 2, system_refused(problem)
+    # Its text may hold values of the table, so only its kind is shown unless asked for.
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+    return INTERNAL, f"{text}; this is a bug, please report it (--verbose shows more, and may show data)"
 
 
 def _flag(arguments: Sequence[str], *names: str) -> bool:
@@ -282,12 +311,25 @@ def _flag(arguments: Sequence[str], *names: str) -> bool:
 
 
 def _fail(code: int, message: str, details: str, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"ok": False, "error": message, "exit": code}))
-    print(f"maskwright: {message}", file=sys.stderr)
-    if details:
-        print(details, file=sys.stderr)
+    try:
+        if as_json:
+            print(json.dumps({"ok": False, "error": message, "exit": code}))
+        sys.stdout.flush()
+    except OSError:
+        _give_up(sys.stdout)
+    try:
+        print(
+            f"maskwright: {message}", *([details] if details else []), sep="\n", file=sys.stderr, flush=True
+        )
+    except OSError:
+        _give_up(sys.stderr)
     return code
+
+
+def _give_up(stream: TextIO) -> None:
+    """Nobody reads it any more, or its disk is full: what is left to write must not become an error at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _anonymize(options: argparse.Namespace) -> int:
@@ -297,7 +339,7 @@ def _anonymize(options: argparse.Namespace) -> int:
     job = Job(
         source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
-        metrics=metrics_named(options.metric),
+        engine=options.engine, master=options.master, metrics=metrics_named(options.metric),
     )  # fmt: skip
     return _publish(job, options)
 
@@ -306,11 +348,9 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
     from maskwright.publish import run
     from maskwright.terminal import Display, release_lines
 
-    stop = threading.Event()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stopping: Stopping = options.stopping
     with Display(quiet=options.json, verbose=options.verbose) as display:
-        release = run(job, display.show, stop.is_set)
+        release = run(job, stopping.watching(display.show), stopping.is_set)
     if options.json:
         print(json.dumps(release.as_dict(), ensure_ascii=False))
     else:
@@ -329,6 +369,7 @@ def _compare(options: argparse.Namespace) -> int:
             options.source, options.policy, options.output, grid=parse_grid(options.grid), metrics=metrics,
             utility=options.utility, risk=options.risk, overwrite=options.overwrite, seed=options.seed,
             memory=options.memory, cache=not options.no_cache, on_event=display.show,
+            cancelled=options.stopping.is_set,
         )  # fmt: skip
     if options.json:
         print(json.dumps(found.as_dict() | {"path": str(options.output)}, ensure_ascii=False))
@@ -356,6 +397,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _init(options: argparse.Namespace) -> int:
     from maskwright.api import suggest_policy
+    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.terminal import suggestion_lines
 
@@ -368,7 +410,7 @@ def _init(options: argparse.Namespace) -> int:
     source = _source(options)
     suggestion = suggest_policy(source, options.preset, reading)
     try:
-        options.output.write_text(suggestion.text, encoding="utf-8")
+        write_whole(options.output, suggestion.text)
     except OSError as problem:
         raise UsageError(f"cannot write {str(options.output)!r}: {problem.strerror}") from None
     if options.json:
@@ -383,12 +425,16 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from maskwright.core.policy import Policy
     from maskwright.judge import verify_release
     from maskwright.store import recover
     from maskwright.terminal import verification_lines
 
-    notes = recover(options.release)
-    result = verify_release(options.release, options.recount_only)
+    if options.policy is not None:
+        notes, policy = [], Policy.load(options.policy)
+    else:
+        notes, policy = recover(options.release), None
+    result = verify_release(options.release, options.recount_only, policy)
     if options.json:
         print(json.dumps(result.as_dict(), ensure_ascii=False))
     else:
@@ -442,6 +488,7 @@ def _ui(options: argparse.Namespace) -> int:
 def _audit(options: argparse.Namespace) -> int:
     from maskwright.api import audit
     from maskwright.core.policy import Policy
+    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.resolve import reading as reading_of
 
@@ -457,7 +504,7 @@ def _audit(options: argparse.Namespace) -> int:
     )  # fmt: skip
     if options.html is not None:
         try:
-            options.html.write_text(found.html(), encoding="utf-8")
+            write_whole(options.html, found.html())
         except OSError as problem:
             raise UsageError(f"cannot write {str(options.html)!r}: {problem.strerror}") from None
     print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else str(found))

@@ -14,12 +14,27 @@
 value of an identifier column.
 """
 
+LONGEST = 1_500  # characters of a message: nobody reads more, and a name may have millions
+
+
+def one_line(message: str) -> str:
+    """A message that prints as one line wherever it is shown.
+
+    Names and values come from files: a line end, an escape sequence of a terminal, text that runs backwards or half a
+    surrogate pair is written as its code, and what is too long is cut in the middle, because the remedy is at the end.
+    """
+    if len(message) > LONGEST:
+        message = f"{message[: LONGEST * 2 // 3]} […] {message[-LONGEST // 3 :]}"
+    if message.isprintable():
+        return message
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+
 
 class MaskwrightError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, details: str = "") -> None:
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.details = details
 
 
@@ -53,3 +68,9 @@ class NotVerified(MaskwrightError):  # noqa: N818
 
 class Cancelled(MaskwrightError):  # noqa: N818
     exit_code = 130
+
+
+def system_refused(problem: OSError) -> str:
+    """What the system refused: the disk is full, a folder is protected, too many files are open …"""
+    where = f": {str(problem.filename)!r}" if problem.filename is not None else ""
+    return f"the system reports: {problem.strerror or type(problem).__name__}{where}; nothing was published"

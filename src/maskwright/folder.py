@@ -58,6 +58,11 @@ class Contents:
     source: Mapping[str, Any]
     around: Around | None = None
 
+    @property
+    def escaped(self) -> bool:
+        """Do cells that a spreadsheet would run begin with an apostrophe?"""
+        return self.format == "csv" and self.release.policy.output.formulas == "escape"
+
 
 def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPrivate) -> None:
     """Everything in public/ and private/ but the tables themselves."""
@@ -70,7 +75,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         for v in release.verdicts
         if v.attribute not in unheld
     ]
-    dictionary = data_dictionary(release.policy, parts)
+    dictionary = data_dictionary(release.policy, parts) | ({"escaped": True} if contents.escaped else {})
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
     mapping = release.mapping
@@ -144,6 +149,7 @@ def _public_manifest(
             "file": contents.files[layout.name],
             "part": part.name,
             "format": contents.format,
+            "escaped": contents.escaped,
             "rows": part.grouping.published_rows,
             "columns": list(layout.columns),
             "classes_by": list(layout.classes_by),

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from maskwright import disk
 from maskwright.core.policy import Policy
 from maskwright.errors import DestinationError
 
@@ -127,12 +128,13 @@ def with_files(values: Any, change: Callable[[str], str]) -> Any:
 def looked_at(fingerprint: str, policy: str) -> Looked:
     """What was tried on this input with settings other than `policy` (a hash)."""
     try:
-        lines = _path(fingerprint).read_text(encoding="utf-8").splitlines()
-        found = [json.loads(line) for line in lines]
+        found, whole = disk.json_lines(_path(fingerprint))
         others = [(str(r["kind"]), str(r["policy"]), str(r["day"])) for r in found if r["policy"] != policy]
     except (FileNotFoundError, NotADirectoryError, DestinationError):
         return Looked()
     except (OSError, ValueError, KeyError, TypeError):
+        return Looked(damaged=True)
+    if not whole:  # somebody was killed while noting that something was tried
         return Looked(damaged=True)
     compared = {p for kind, p, _ in others if kind == "compared"}
     runs = {p for kind, p, _ in others} - compared
@@ -144,13 +146,8 @@ def record(fingerprint: str, policy: str, kind: Kind) -> None:
     path = _path(fingerprint)
     private_folder(path.parent.parent)
     private_folder(path.parent)
-    line = json.dumps({"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy}) + "\n"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(handle, line.encode())  # one write: lines of two runs cannot mix
-        finally:
-            os.close(handle)
+        disk.append_json(path, {"day": datetime.now(UTC).date().isoformat(), "kind": kind, "policy": policy})
     except OSError as problem:
         raise DestinationError(
             f"cannot remember this run in {str(path)!r}: {problem.strerror}; name another folder in MASKWRIGHT_STATE"

@@ -21,8 +21,10 @@ from maskwright.core.beliefs import Beliefs
 from maskwright.core.exact import text_of
 from maskwright.core.guarantees import Promise, promise
 from maskwright.core.model import Model
+from maskwright.core.policy import Policy
 from maskwright.core.verdict import Measured, Verdict
 from maskwright.models.belief import BeliefAtMost
+from maskwright.recheck import recheck
 from maskwright.store import PRIVATE
 from maskwright.verify import Verification, verify
 
@@ -183,8 +185,17 @@ def _instead(adversary: Adversary) -> str:
     return INSTEAD_OF_FACTS if "facts" in adversary.knowledge else INSTEAD
 
 
-def verify_release(folder: str | Path, recount_only: bool = False) -> Verification:
-    """`verify`, and where the release promises a belief and its private state was kept: attack it again."""
+def verify_release(
+    folder: str | Path, recount_only: bool = False, policy: Policy | None = None
+) -> Verification:
+    """`verify`, and where the release promises a belief and its private state was kept: attack it again.
+
+    With a policy the files are held against that alone; what a manifest or `private/` says is not looked at.
+    """
+    if policy is not None:
+        result = recheck([folder], policy)
+        asks = any(v.model == BeliefAtMost.name for v in result.verdicts)
+        return replace(result, notes=(*result.notes, PUBLIC_ONLY)) if asks else result
     result = verify(folder, recount_only)
     if not any(v.model == BeliefAtMost.name for v in result.verdicts):
         return result

@@ -5,10 +5,6 @@ The API, the command line and the workbench all call `run` and nothing else.
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from maskwright import history, store
+from maskwright import disk, history, store
 from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
+from maskwright.core.budget import Budget
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -35,13 +30,16 @@ from maskwright.core.release import Part, Release
 from maskwright.core.settings import nearest
 from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
-from maskwright.engines import open_engine
+from maskwright.engines import engine_for, open_engine
 from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
 from maskwright.engines.pg_release import Pending, check_target, staged
 from maskwright.engines.postgres import Postgres, refuse_address
-from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError
+from maskwright.engines.reading import stamp
+from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError, system_refused
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
+from maskwright.kernels.randomness import derived, generator, secret_key
+from maskwright.limits import SHUFFLED, Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -64,12 +62,16 @@ class Job:
     overwrite: bool = False
     seed: int | None = None
     memory: str | None = None
-    engine: str = "duckdb"
+    engine: str | None = None  # None: the one that the source belongs to
+    master: str | None = None
     keep_private: KeepPrivate = "all"
     attacks: tuple[str, ...] = tuple(ATTACKS)
     into: Postgres | None = None
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
+
+    def __post_init__(self) -> None:
+        Budget.of(self.memory)  # refused before anything is opened
 
 
 def run(
@@ -80,8 +82,27 @@ def run(
     """Make a release. Raises `PolicyNotMet` or `NotVerified`, and then nothing is published."""
     progress = Progress(on_event, cancelled)
     refuse_address(job.source)
+    with _plainly():
+        return _run(job, progress)
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """What the system refuses, in words; and a Ctrl-C as such, wherever it came."""
+    try:
+        yield
+    except OSError as problem:
+        raise DestinationError(system_refused(problem)) from None
+    except Exception as problem:
+        # what the engine makes of a Ctrl-C, in a query or while it looks at an array
+        if str(problem).rstrip(": \n").endswith(("Query interrupted", "KeyboardInterrupt")):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _run(job: Job, progress: Progress) -> Release:
     if job.destination is None:
-        return Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-"))).in_memory()
+        return Run(job, progress, disk.scratch_folder()).in_memory()
     for line in store.recover(job.destination):
         progress.note(line)
     with store.Staging(job.destination, job.overwrite) as stage:
@@ -90,6 +111,15 @@ def run(
             return this.to_folder(stage, job.keep_private)
         finally:
             this.close()
+
+
+def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    """The engine that a job asks for, or that its source belongs to."""
+    name = job.engine or engine_for(job.source)
+    if name == "spark" and job.into is not None:
+        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
+    memory = job.memory if name == "spark" else None  # DuckDB gets its part of the budget
+    return open_engine(name, memory=memory, temp=spill, master=job.master)
 
 
 def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
@@ -107,7 +137,7 @@ def prepared(
     cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Prepared]:
     """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = Run(job, Progress(on_event, cancelled), Path(tempfile.mkdtemp(prefix="maskwright-")))
+    this = Run(job, Progress(on_event, cancelled), disk.scratch_folder())
     try:
         yield this.prepare()
     finally:
@@ -137,10 +167,15 @@ class Run:
         self.job, self.progress, self.spill = job, progress, spill
         self.timings: dict[str, float] = {}
         self.looked = history.Looked()
-        secret = secrets.token_bytes(32) if job.seed is None else _seeded(job.seed)
-        self.order_key = hashlib.sha256(secret + b"order").hexdigest()
-        self.rng = np.random.default_rng(int.from_bytes(hashlib.sha256(secret + b"method").digest()))
-        self.engine: Engine = engine or open_engine(job.engine, memory=job.memory, temp=spill)
+        self.secret = secret_key(job.seed)
+        self.rng = generator(self.secret, "method")
+        self.budget = Budget.of(job.memory)
+        try:
+            self.engine: Engine = engine or engine_of(job, spill)
+        except BaseException:
+            disk.remove_scratch(spill)
+            raise
+        self.engine.allow(self.budget.engine())
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -153,6 +188,9 @@ class Run:
             tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
             release = self.finish(made, verdicts, tables)
             with self.in_database(made) as put:
+                made.prepared.stamp.check()
+                if self.job.into is not None:
+                    self.progress.final("putting it in place")
                 put()
         except BaseException:
             self.close()
@@ -166,7 +204,7 @@ class Run:
         """The release as a folder; it is recounted from the bytes on disk before it is put in place."""
         made = self.make()
         release = self.write(stage, made, keep_private)
-        with self.in_database(made) as put, self.step("putting it in place"):
+        with self.in_database(made) as put, self.step("putting it in place", final=True):
             made.prepared.stamp.check()
             stage.commit()
             put()
@@ -193,14 +231,14 @@ class Run:
         except DestinationError as problem:
             folder = self.job.destination
             there = f"; the folder {str(folder)!r} is the new release all the same" if folder else ""
-            raise DestinationError(f"{problem}; the database has what it had before{there}") from None
+            raise DestinationError(f"{problem}{there}") from None
 
     def save(
         self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
     ) -> Path:
         """`Release.save`: write the table that was handed over."""
         store.recover(path)
-        with store.Staging(path, overwrite) as stage:
+        with _plainly(), store.Staging(path, overwrite) as stage:
             self.write(stage, made, keep_private)
             stage.commit()
             return stage.destination
@@ -213,11 +251,21 @@ class Run:
         if job.into is not None:
             check_target(job.into, job.overwrite, _tables_of(job.policy))
         with self.step("reading"):
+            self.check_disk()
             stamp = _Stamp.of(job.source)
             opened = engine.open(job.source, reading(job.policy))
+            rows = engine.count(opened)
+            self.check_disk(rows)
+            self.progress.expect(usual_times(job.policy, rows))
             resolved = resolve(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
+            arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
+            engine.allow(self.budget.engine(arrays))
             summary = engine.summarise(resolved.source, resolved.spec)
+            arrays = working_memory(resolved, summary.n_cells) + SHUFFLED * rows
+            engine.allow(self.budget.engine(arrays))
+            self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
+            self.check_disk(rows, summary)
             fingerprint = engine.fingerprint(opened)
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
@@ -232,6 +280,13 @@ class Run:
             self.progress, census, gates, resolved.sets,
         )  # fmt: skip
         return Prepared(opened, resolved, stamp, fingerprint, task)
+
+    def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
+        """Refuse what would not fit on the disk."""
+        job = self.job
+        kept = job.keep_private == "all"
+        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
+        check_disk(output, job.source, self.budget.engine(), rows, summary)
 
     def again(self, prepared: Prepared) -> Prepared:
         """The same table under a policy that reads it alike but asks for something else."""
@@ -270,9 +325,10 @@ class Run:
             self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
         with self.step("recoding"):
             engine = None if self.job.trial else self.engine
+            # group numbers are published: they must say nothing about what the method drew
+            order_key, numbers = derived(self.secret, "order").hex(), generator(self.secret, "group numbers")
             parts = [
-                make_part(engine, piece, resolved, piece is pieces[0], self.order_key, self.rng)
-                for piece in pieces
+                make_part(engine, piece, resolved, piece is pieces[0], order_key, numbers) for piece in pieces
             ]
             if engine is not None and (self.job.destination is None or self.job.into is not None):
                 parts = [part.kept(engine) for part in parts]
@@ -347,13 +403,16 @@ class Run:
     def write(self, stage: store.Staging, made: _Made, keep_private: KeepPrivate) -> Release:
         """Fill the staging folder: the tables, then what was measured on them."""
         kind: Format = self.job.policy.output.format or made.resolved.source.format
+        formulas = self.job.policy.output.formulas
         files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
                 for name, table in made.tables.items():
-                    self.engine.write(table, stage.public / files[name], kind)
+                    self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):
-                reading_back = Reading(format=kind)
+                reading_back = Reading(
+                    format=kind, escaped=kind == "csv" and formulas == "escape", trim=False
+                )
                 written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
@@ -396,15 +455,16 @@ class Run:
         return {"before": before} | {f"after: {name}": rows for name, rows in after.items()}
 
     @contextmanager
-    def step(self, text: str) -> Iterator[None]:
-        self.progress.step(text)
+    def step(self, text: str, final: bool = False) -> Iterator[None]:
+        (self.progress.final if final else self.progress.step)(text)
         begin = time.perf_counter()
-        yield
+        with self.engine.watch(self.progress):
+            yield
         self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
 
     def close(self) -> None:
         self.engine.close()
-        shutil.rmtree(self.spill, ignore_errors=True)
+        disk.remove_scratch(self.spill)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,7 +500,7 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Stamp:
-    """Size, time and identity of an input file: if they change while it is read, two versions could mix."""
+    """Size, times and identity of an input file: if they change while it is read, two versions could mix."""
 
     path: Path | None = None
     values: tuple[int, ...] = ()
@@ -450,10 +510,9 @@ class _Stamp:
         if not isinstance(source, (str, Path)):
             return _Stamp()
         try:
-            stat = Path(source).stat()
+            return _Stamp(Path(source), stamp(Path(source)))
         except OSError:
             return _Stamp(Path(source))
-        return _Stamp(Path(source), (stat.st_size, stat.st_mtime_ns, stat.st_ino))
 
     def check(self) -> None:
         if self.path is not None and _Stamp.of(self.path) != self:
@@ -497,10 +556,6 @@ def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
     return {n: (max if METRICS[n].better == "low" else min)(p[n] for p in parts) for n in names}
 
 
-def _seeded(seed: int) -> bytes:
-    return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
-
-
 def _tables_of(policy: Policy) -> list[str]:
     """The tables of a release, as far as they are known before it is made."""
     if policy.method.name == "codip":
@@ -517,4 +572,5 @@ def _name(source: Any) -> str:
 def _command(job: Job) -> str:
     """The command that makes the release again; the policy is kept beside the report."""
     seed = f" --seed {job.seed}" if job.seed is not None else ""
-    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{seed}"
+    engine = f" --engine {job.engine}" if job.engine is not None else ""
+    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{engine}{seed}"

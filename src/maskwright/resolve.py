@@ -156,7 +156,7 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
         progress.note(line)
     _check_columns(policy, table)
     names = [c.name for c in table.columns]
-    sets = _sets(policy, engine, table)
+    sets = set_columns(policy, engine, table)
     _check_together(policy)
     if sets:
         models, table = models_of(policy, sets), engine.unfold(table, sets)
@@ -166,6 +166,11 @@ def resolve(policy: Policy, engine: Engine, table: Table, progress: Progress) ->
     for name in policy.quasi_identifiers:
         progress.check()
         hierarchies[name] = _hierarchy(policy, engine, [table, *([census] if census else [])], name)
+    if coarse := _cut(policy, hierarchies):
+        hierarchies |= coarse
+        table = engine.coarsen(table, list(coarse.values()))
+        census = engine.coarsen(census, list(coarse.values())) if census else None
+        _tell_coarse(coarse, progress)
     for name in policy.sensitive:
         progress.check()
         column = policy.columns[name]
@@ -211,11 +216,12 @@ def _check_together(policy: Policy) -> None:
 MOST_BITS = 200  # values of one multi-valued column; each becomes an attribute of its own
 
 
-def _sets(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]:
-    """The multi-valued columns with the values that occur in them."""
+def set_columns(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]:
+    """The multi-valued columns of a table with the values that occur in them."""
     result: list[SetColumn] = []
+    there = {c.name for c in table.columns}
     for name, column in policy.columns.items():
-        if not column.multivalued:
+        if not column.multivalued or name not in there:
             continue
         separator = None if column.multivalued is True else str(column.multivalued)
         values = engine.elements(table, name, separator).values
@@ -284,6 +290,31 @@ def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
     column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
+
+
+def _cut(policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+    """The hierarchies of the columns that are coarsened before they are counted, without their finer levels."""
+    result = {}
+    for name in policy.quasi_identifiers:
+        if (finest := policy.columns[name].finest) is None:
+            continue
+        level = hierarchies[name].level_of(finest)
+        if level == hierarchies[name].top:
+            raise PolicyError(
+                f"column {name!r}: `finest` names the top level, at which nothing is left of it; "
+                "make it an identifier, so that it is not published"
+            )
+        if level > 0:
+            result[name] = hierarchies[name].cut_at(level)
+    return result
+
+
+def _tell_coarse(coarse: Mapping[str, Hierarchy], progress: Progress) -> None:
+    levels = ", ".join(f"{name} ({h.levels[0].name})" for name, h in coarse.items())
+    progress.note(
+        f"coarsened before anything is counted, so what is lost by that is not measured: {levels}",
+        columns=list(coarse),
+    )
 
 
 def _refuse_near_unique(policy: Policy, engine: Engine, table: Table, name: str) -> None:

@@ -6,6 +6,8 @@ run left behind is cleaned up, or put back, by `recover` at the next start. The 
     .d.maskwright-TOKEN.lock   held (flock) while the run lives
     .d.maskwright-TOKEN.new    the release being built, and the engine's spill files; readable by its owner only
     .d.maskwright-TOKEN.old    the old release while it is being replaced, where no atomic exchange exists
+
+A comparison (or whatever else is a folder) is put in place by the same steps.
 """
 
 from __future__ import annotations
@@ -14,12 +16,18 @@ import contextlib
 import ctypes
 import errno
 import os
+import re
 import secrets
 import shutil
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
+from maskwright import disk
 from maskwright.errors import DestinationError
 
 MARK = "maskwright-"
@@ -31,56 +39,72 @@ def is_release(path: Path) -> bool:
     return (path / PUBLIC / MANIFEST).is_file()
 
 
-def check_destination(destination: Path, overwrite: bool) -> None:
-    """Refuse, before any work is done, a place where the release could not be put."""
+@dataclass(frozen=True)
+class Kind:
+    """What a folder is: its name for people, and how to tell whether a folder is one."""
+
+    name: str
+    is_one: Callable[[Path], bool]
+    mode: int = 0o777
+
+
+RELEASE = Kind("Maskwright release", is_release)
+
+
+def check_destination(destination: Path, overwrite: bool, kind: Kind = RELEASE) -> None:
+    """Refuse, before any work is done, a place where the folder could not be put."""
     parent = destination.parent
+    word = kind.name.split()[-1]
     if not parent.is_dir():
         raise DestinationError(f"the folder {str(parent)!r} does not exist; create it first")
     if destination.exists() or destination.is_symlink():
-        if not destination.is_dir() or not is_release(destination):
+        if not destination.is_dir() or not kind.is_one(destination):
             raise DestinationError(
-                f"{str(destination)!r} exists and is not a Maskwright release; choose another place with -o"
+                f"{str(destination)!r} exists and is not a {kind.name}; choose another place with -o"
             )
         if not overwrite:
-            raise DestinationError(f"{str(destination)!r} exists; use --overwrite to replace that release")
+            raise DestinationError(f"{str(destination)!r} exists; use --overwrite to replace that {word}")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise DestinationError(f"the folder {str(parent)!r} is not writable; choose another place with -o")
 
 
-class Staging:
-    """A private folder beside the destination. Use as a context manager: without `commit` nothing remains."""
+class Stage:
+    """A private folder beside the destination. Use as a context manager: without `commit` nothing remains.
 
-    def __init__(self, destination: Path, overwrite: bool = False) -> None:
+    What is to be put in place is `content`; `folder`, which holds it, may hold other temporary files.
+    """
+
+    def __init__(self, destination: Path, overwrite: bool = False, kind: Kind = RELEASE) -> None:
         destination = Path(os.path.abspath(destination))  # noqa: PTH100 - resolve() would follow a symlink
-        check_destination(destination, overwrite)
-        self.destination = destination
-        self.overwrite = overwrite
+        check_destination(destination, overwrite, kind)
+        self.destination, self.overwrite, self.kind = destination, overwrite, kind
         try:
             self._lock, self.token = _acquire(destination)
-            self.folder = _piece(destination, self.token, "new")
-            self.folder.mkdir(mode=0o700)
-            self.release = self.folder / "release"
-            (self.release / PUBLIC).mkdir(parents=True)
-            (self.release / PRIVATE).mkdir(mode=0o700)
-            self.spill = self.folder / "spill"
-            self.spill.mkdir(mode=0o700)
         except OSError as problem:
-            raise _cannot_write(destination, problem) from None
+            raise self._cannot_write(problem) from None
+        self.folder = _piece(destination, self.token, "new")
+        self.content = self.folder / "release"
+        try:
+            self.folder.mkdir(mode=0o700)
+            self.content.mkdir(mode=kind.mode)
+            self.fill()
+        except BaseException as problem:
+            self.close()
+            if isinstance(problem, OSError):
+                raise self._cannot_write(problem) from None
+            raise
 
-    @property
-    def public(self) -> Path:
-        return self.release / PUBLIC
+    def fill(self) -> None:
+        """Make the folders that are always there."""
 
-    @property
-    def private(self) -> Path:
-        return self.release / PRIVATE
+    def protect(self) -> None:
+        """Say who may read what, before it is put in place."""
 
     def commit(self) -> None:
-        """Flush everything to disk and put the release in place."""
+        """Flush everything to disk and put it in place."""
         try:
-            for path in sorted(self.private.rglob("*")):
-                path.chmod(0o700 if path.is_dir() else 0o600)
-            _flush(self.release)
+            self.protect()
+            _flush(self.content)
             if self.destination.exists():
                 if not self.overwrite:
                     raise DestinationError(
@@ -88,18 +112,24 @@ class Staging:
                     )
                 self._replace()
             else:
-                self.release.rename(self.destination)
-            _fsync(self.destination.parent)
+                self.content.rename(self.destination)
         except OSError as problem:
-            raise _cannot_write(self.destination, problem) from None
+            raise self._cannot_write(problem) from None
+        with contextlib.suppress(OSError):  # it is there; the folder reaches the disk a little later
+            _fsync(self.destination.parent)
 
     def _replace(self) -> None:
-        if _exchange(self.release, self.destination):
+        if _exchange(self.content, self.destination):
             return
         aside = _piece(self.destination, self.token, "old")
         self.destination.rename(aside)
-        self.release.rename(self.destination)
-        _fsync(self.destination.parent)
+        try:
+            self.content.rename(self.destination)
+        except BaseException:
+            aside.rename(self.destination)
+            raise
+        with contextlib.suppress(OSError):
+            _fsync(self.destination.parent)
         shutil.rmtree(aside, ignore_errors=True)
 
     def close(self) -> None:
@@ -107,7 +137,11 @@ class Staging:
             shutil.rmtree(self.folder, ignore_errors=True)
         _release(self._lock, _piece(self.destination, self.token, "lock"))
 
-    def __enter__(self) -> Staging:
+    def _cannot_write(self, problem: OSError) -> DestinationError:
+        word, reason = self.kind.name.split()[-1], problem.strerror or problem
+        return DestinationError(f"cannot write the {word} to {str(self.destination)!r}: {reason}")
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -116,37 +150,66 @@ class Staging:
         self.close()
 
 
+class Staging(Stage):
+    """The release being built, public/ and private/, and the engine's spill files beside it."""
+
+    def fill(self) -> None:
+        self.public.mkdir()
+        self.private.mkdir(mode=0o700)
+        self.spill = self.folder / "spill"
+        self.spill.mkdir(mode=0o700)
+
+    def protect(self) -> None:
+        for path in sorted(self.private.rglob("*")):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        _same_time(self.public)
+
+    @property
+    def public(self) -> Path:
+        return self.content / PUBLIC
+
+    @property
+    def private(self) -> Path:
+        return self.content / PRIVATE
+
+
 def recover(destination: Path) -> list[str]:
     """Clean up after runs that were killed: put back what was moved aside, remove what was half built.
 
-    Runs that are still alive hold their lock and are left alone. Returns what was done, in words.
+    Runs that are still alive hold their lock and are left alone; so is what belongs to another user, and what cannot
+    be changed. Returns what was done, in words.
     """
     destination = Path(os.path.abspath(destination))  # noqa: PTH100
     done: list[str] = []
-    tokens = set()
+    disk.sweep_scratch()
+    pattern = re.compile(re.escape(f".{destination.name}.{MARK}") + r"([0-9a-f]{16})\.(new|old|lock)")
+    found = []
     with contextlib.suppress(OSError):
-        for path in destination.parent.iterdir():
-            prefix = f".{destination.name}.{MARK}"
-            if path.name.startswith(prefix):
-                tokens.add(path.name.removeprefix(prefix).split(".")[0])
-    for token in sorted(tokens):
+        found = [p for p in destination.parent.iterdir() if pattern.fullmatch(p.name) and disk.mine(p)]
+    for token in sorted({p.name.rsplit(".", 2)[1].removeprefix(MARK) for p in found}):
         lock = _piece(destination, token, "lock")
-        handle = _try_lock(lock)
-        if handle is None:
-            continue
-        aside, building = _piece(destination, token, "old"), _piece(destination, token, "new")
-        if aside.exists():
-            if not destination.exists():
-                aside.rename(destination)
-                done.append(
-                    "an earlier run was killed while replacing the release: the old release was put back"
-                )
-            else:
-                shutil.rmtree(aside, ignore_errors=True)
-        if building.exists():
-            shutil.rmtree(building, ignore_errors=True)
+        handle = disk.try_lock(lock, create=True)
+        if handle is not None:
+            with contextlib.suppress(OSError):
+                done += _settle(destination, token)
+            _release(handle, lock)
+    return done
+
+
+def _settle(destination: Path, token: str) -> list[str]:
+    """What a run that no longer lives left behind: the old release is put back, the rest removed."""
+    done = []
+    aside, building = _piece(destination, token, "old"), _piece(destination, token, "new")
+    if disk.mine(aside):
+        if not destination.exists():
+            aside.rename(destination)
+            done.append("an earlier run was killed while replacing the release: the old release was put back")
+        else:
+            shutil.rmtree(aside, ignore_errors=True)
+    if disk.mine(building):
+        shutil.rmtree(building, ignore_errors=True)
+        if not building.exists():
             done.append("the unfinished files of an earlier run that was killed were removed")
-        _release(handle, lock)
     return done
 
 
@@ -157,45 +220,15 @@ def _piece(destination: Path, token: str, what: str) -> Path:
 def _acquire(destination: Path) -> tuple[int, str]:
     while True:
         token = secrets.token_hex(8)
-        path = _piece(destination, token, "lock")
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        if _flock(handle) and _same_file(handle, path):
+        handle = disk.lock_new(_piece(destination, token, "lock"))
+        if handle is not None:
             return handle, token
-        os.close(handle)  # a recovering process took it for a leftover in the instant before it was locked
-
-
-def _try_lock(path: Path) -> int | None:
-    """The lock of a run that no longer lives, or None when the run does."""
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    if _flock(handle):
-        return handle
-    os.close(handle)
-    return None
 
 
 def _release(handle: int, path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
     os.close(handle)
-
-
-def _flock(handle: int) -> bool:
-    try:
-        import fcntl  # not on every system: there, no leftover is ever taken for a dead run's
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
 
 
 def _exchange(a: Path, b: Path) -> bool:
@@ -216,6 +249,13 @@ def _exchange(a: Path, b: Path) -> bool:
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
+def _same_time(folder: Path) -> None:
+    """One time, in whole seconds, for everything that is handed over: how long each step took depends on the data."""
+    now = int(time.time())
+    for path in (folder, *folder.rglob("*")):
+        os.utime(path, (now, now))
+
+
 def _flush(folder: Path) -> None:
     for path in folder.rglob("*"):
         _fsync(path)
@@ -223,14 +263,4 @@ def _flush(folder: Path) -> None:
 
 
 def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _cannot_write(destination: Path, problem: OSError) -> DestinationError:
-    return DestinationError(
-        f"cannot write the release to {str(destination)!r}: {problem.strerror or problem}"
-    )
+    disk.fsync(path)

@@ -15,7 +15,7 @@ from maskwright.core.method import Piece
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Recoding
-from maskwright.engines.base import Engine, Found, Recount, Table, Texts, spelled
+from maskwright.engines.base import Engine, Found, Recount, Table, Texts, shared
 from maskwright.engines.keys import Packing, number
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.recode import bucketize, generalise, permute
@@ -132,7 +132,7 @@ def compare(expected: Recount, found: Recount) -> None:
         theirs = found.values.get(name)
         if theirs is None:
             raise NotVerified(f"the values of column {name!r} were not written")
-        one, two, radix = _shared(mine.texts, theirs.texts)
+        one, two, radix = shared(mine.texts, theirs.texts)
         last = Packing.of([size, radix])
         planned = _totals(last.pack([classes[0][mine.owner], one[mine.codes]]), mine.counts)
         written = _totals(last.pack([classes[1][theirs.owner], two[theirs.codes]]), theirs.counts)
@@ -163,7 +163,7 @@ def _classes(one: Recount, two: Recount) -> tuple[list[Ints], int]:
     """A key for each class of both, the same for classes with the same labels; and a bound of the keys."""
     digits, radices = [list[Ints](), list[Ints]()], list[int]()
     for i, (mine, theirs) in enumerate(zip(one.texts, two.texts, strict=True)):
-        first, second, radix = _shared(mine, theirs)
+        first, second, radix = shared(mine, theirs)
         digits[0].append(first[one.codes[i]])
         digits[1].append(second[two.codes[i]])
         radices.append(radix)
@@ -189,19 +189,6 @@ def _totals(keys: Sequence[Ints], counts: Ints) -> tuple[list[Ints], Ints]:
 
 def _equal(one: tuple[list[Ints], Ints], two: tuple[list[Ints], Ints]) -> bool:
     return all(map(np.array_equal, [*one[0], one[1]], [*two[0], two[1]]))
-
-
-def _shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
-    """For each text of either list a number that both share, and how many numbers there are."""
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        known, numbers = np.unique(np.concatenate([one, two]), return_inverse=True)
-        return numbers[: len(one)], numbers[len(one) :], len(known)
-    code: dict[str | None, int] = {}
-    lists = [
-        np.array([code.setdefault(t, len(code)) for t in spelled(x, np.arange(len(x)))], dtype=np.int64)
-        for x in (one, two)
-    ]
-    return lists[0], lists[1], max(len(code), 1)
 
 
 def _none(n: int) -> NDArray[np.int32]:

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,10 @@ class Display:
         self.step, self.begin, self.last = "", time.monotonic(), 0.0
 
     def show(self, event: Event) -> None:
+        with suppress(OSError):  # the terminal may be gone: that is no reason to stop
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
         if event.kind == "step":
             self.step, self.begin = event.text, time.monotonic()
             self._line(f"{self.step} …")
@@ -42,8 +47,9 @@ class Display:
                 print(f"{self.step} …", file=sys.stderr)
         elif event.kind == "progress" and time.monotonic() - self.last > 0.1:
             self.last = time.monotonic()
-            share = f" {event.share:.0%}" if event.share is not None else ""
-            self._line(f"{self.step} …{share} {event.text} ({self.last - self.begin:.0f} s)")
+            share = f" {event.share * 100:.0f} %" if event.share is not None else ""
+            text = f" · {event.text}" if event.text else ""
+            self._line(f"{self.step} …{share}{text} ({self.last - self.begin:.0f} s)")
         elif event.kind == "note" and not self.quiet:
             self._line("")
             print(f"note: {event.text}", file=sys.stderr)
@@ -59,7 +65,8 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._line("")
+        with suppress(OSError):
+            self._line("")
 
 
 def release_lines(release: Release) -> Iterable[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
+from maskwright import disk
+from maskwright.core.budget import Budget
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
-from maskwright.engines import open_engine
-from maskwright.publish import Job, Prepared, Run
+from maskwright.publish import Job, Prepared, Run, engine_of
 from maskwright.resolve import reading
 
 
@@ -31,8 +30,9 @@ class Trials:
 
     def fingerprint(self, policy: Policy) -> str:
         """Of the input, read as this policy says."""
-        engine = open_engine(self.job.engine, memory=self.job.memory)
+        engine = engine_of(self.job)
         try:
+            engine.allow(Budget.of(self.job.memory).engine())
             return engine.fingerprint(engine.open(self.job.source, reading(policy)))
         finally:
             engine.close()
@@ -46,7 +46,7 @@ class Trials:
         progress = Progress(self.on_event, self.cancelled)
         key = _read_alike(policy)
         if key not in self._open:
-            first = Run(job, progress, Path(tempfile.mkdtemp(prefix="maskwright-")))
+            first = Run(job, progress, disk.scratch_folder())
             try:
                 self._open[key] = first, first.prepare()
             except BaseException:

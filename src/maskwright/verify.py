@@ -93,18 +93,22 @@ class Verification:
 def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     """Check a release folder: its files against the manifest, and its table against the promises.
 
-    With `recount_only` the hashes are not compared, so that a release rewritten in another order or container
-    can be checked for what it promises.
+    With `recount_only` the hashes of the tables are not compared, so that a release rewritten in another order or
+    container can be checked for what it promises. What it promises must still be what was written.
     """
     path = Path(folder)
+    for part in (PUBLIC, PRIVATE):
+        if (path / part).is_symlink():
+            raise NotVerified(f"{part}/ is a link to another place, whose content may change; copy it here")
     manifest = read_json(path / PUBLIC / MANIFEST)
-    problems = [] if recount_only else _compare_files(path, manifest)
+    problems = _compare_manifests(path) if recount_only else _compare_files(path, manifest)
     try:
         listed = [
             _Listed(
-                str(t["file"]), t.get("part", "data"), t.get("format"), list(t["columns"]), list(t["classes_by"]),
+                *_file_of(path / PUBLIC, str(t["file"]), t.get("format"), recount_only), t.get("part", "data"),
+                list(t["columns"]), list(t["classes_by"]),
                 list(t["sensitive"]), int(t["rows"]),
-                [SetColumn.from_dict(s) for s in t.get("sets", ())],
+                [SetColumn.from_dict(s) for s in t.get("sets", ())], bool(t.get("escaped")),
             )
             for t in manifest["tables"]
         ]  # fmt: skip
@@ -182,13 +186,14 @@ class _Listed:
     """A table as the manifest describes it."""
 
     file: str
-    part: str
     format: Any
+    part: str
     columns: list[str]
     classes_by: list[str]
     sensitive: list[str]
     rows: int
     sets: list[SetColumn]
+    escaped: bool  # cells that a spreadsheet would run begin with an apostrophe
 
 
 def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
@@ -198,9 +203,10 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
         tables = []
         for item in listed:
             data = path / PUBLIC / item.file
-            if not data.is_file() or data.parent.resolve() != (path / PUBLIC).resolve():
+            linked = any(p.is_symlink() for p in (data, *data.rglob("*")))
+            if not data.exists() or linked or data.parent.resolve() != (path / PUBLIC).resolve():
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
-            table = engine.open(data, Reading(format=item.format))
+            table = engine.open(data, Reading(format=item.format, escaped=item.escaped, trim=False))
             there = [c.name for c in table.columns]
             if sorted(there) != sorted(item.columns):
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")
@@ -231,20 +237,43 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+CONTAINERS = (".csv", ".tsv", ".parquet", ".pq")
+
+
+def _file_of(folder: Path, name: str, format: Any, rewritten: bool) -> tuple[str, Any]:
+    """The file of a table and its format; one that was rewritten may be in another container of the same name."""
+    if not rewritten or (folder / name).exists():
+        return name, format
+    stem = Path(name).stem
+    others = [s for s in CONTAINERS if (folder / f"{stem}{s}").is_file()]
+    return (f"{stem}{others[0]}", None) if len(others) == 1 else (name, format)
+
+
+def _compare_manifests(path: Path) -> list[str]:
+    """Is the public manifest the one that private/ knows, where that is kept?"""
+    if not (path / PRIVATE / MANIFEST).is_file():
+        return []
+    known = read_json(path / PRIVATE / MANIFEST).get("public_manifest")
+    return (
+        []
+        if known == sha256(path / PUBLIC / MANIFEST)
+        else [f"{PUBLIC}/{MANIFEST} is not the one that was written"]
+    )
+
+
 def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     """Files that are missing, changed or extra, in public/ and (where it is kept) private/."""
-    problems = []
+    problems = _compare_manifests(path)
     listed = [(PUBLIC, manifest)]
     if (path / PRIVATE / MANIFEST).is_file():
-        private = read_json(path / PRIVATE / MANIFEST)
-        listed.append((PRIVATE, private))
-        if private.get("public_manifest") != sha256(path / PUBLIC / MANIFEST):
-            problems.append(f"{PUBLIC}/{MANIFEST} is not the one that was written")
+        listed.append((PRIVATE, read_json(path / PRIVATE / MANIFEST)))
     for part, record in listed:
         files = record.get("files")
         if not isinstance(files, dict):
             raise InputError(f"{str(path / part / MANIFEST)!r} is not a manifest of ours")
-        present = {p.relative_to(path / part).as_posix() for p in (path / part).rglob("*") if p.is_file()}
+        every = [(p.relative_to(path / part).as_posix(), p) for p in sorted((path / part).rglob("*"))]
+        present = {name for name, p in every if p.is_file()}
+        problems += [f"{part}/{name} is a link to another place" for name, p in every if p.is_symlink()]
         present.discard(MANIFEST)
         problems += [f"{part}/{name} is missing" for name in sorted(set(files) - present)]
         problems += [f"{part}/{name} is not in the manifest" for name in sorted(present - set(files))]

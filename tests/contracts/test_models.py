@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,15 @@ def _two_supersets() -> tuple[bool, bool]:
     return bool(before), bool(model.passing(together, context)[0])
 
 
+def _somebody_of_no_class() -> tuple[bool, bool]:
+    """δ-presence: two classes with half of their people; the class merged also matches one whom neither matched."""
+    model = make("delta-presence", {"delta_min": "1/2", "delta_max": 1})
+    apart, context = table([(("1",),), (("4",),)])
+    before = model.passing(replace(apart, population=np.array([2, 2])), context).all()
+    together, context = table([(("1", "4"),)])
+    return bool(before), bool(model.passing(replace(together, population=np.array([5])), context)[0])
+
+
 def _small_class_dropped() -> tuple[bool, bool]:
     """Average risk: a table fails, and passes without its class of one."""
     model = make("average-risk", {"max": "1/4"})
@@ -195,7 +205,10 @@ def _small_class_dropped() -> tuple[bool, bool]:
 
 
 # counterexamples that need more than one class, or supersets: (premise, conclusion that is false when it does not hold)
-MERGE_ELSEWHERE: dict[str, Callable[[], tuple[bool, bool]]] = {"nt-closeness": _two_supersets}
+MERGE_ELSEWHERE: dict[str, Callable[[], tuple[bool, bool]]] = {
+    "nt-closeness": _two_supersets,
+    "delta-presence": _somebody_of_no_class,
+}
 PART_ELSEWHERE: dict[str, Callable[[], tuple[bool, bool]]] = {"average-risk": _small_class_dropped}
 
 

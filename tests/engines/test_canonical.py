@@ -184,3 +184,18 @@ def test_labels_are_published_as_canonical_text(engine: Engine, file: Write) -> 
         ("2", None),
         ("3", None),
     ]
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_nan_that_statistics_do_not_mention_is_missing(engine: Engine, tmp_path: Path, kind: str) -> None:
+    """Arrow and Spark leave NaN out of a file's statistics, as the format asks; DuckDB then thinks there is none."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"v": pa.array([1.5, float("nan"), 1.75], kind)}), path)
+    table = engine.open(path, Reading())
+    found = engine.domain(table, "v")
+    assert (found.values, found.missing) == (("1.5", "1.75"), 1)
+    recoded = engine.recode(table, plan(["v"], {"v": (flat("v", ["1.5", "1.75"]), 0)}))
+    assert sorted(str(row["v"]) for row in engine.sample(recoded, 9)) == ["1.5", "1.75", "None"]

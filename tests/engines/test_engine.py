@@ -32,7 +32,8 @@ def test_settings_reach_the_database_and_are_locked(tmp_path: Path) -> None:
     engine = open_engine(memory="300MB", temp=tmp_path, threads=1)
     assert isinstance(engine, DuckDBEngine)
     names = ("memory_limit", "threads", "autoinstall_known_extensions", "autoload_known_extensions",
-             "lock_configuration", "enable_progress_bar", "python_enable_replacements", "temp_directory")  # fmt: skip
+             "lock_configuration", "enable_progress_bar_print", "python_enable_replacements",
+             "temp_directory")  # fmt: skip
     value = {n: engine._db.con.execute("SELECT current_setting($1)", [n]).fetchall()[0][0] for n in names}
     assert value["memory_limit"] == "286.1 MiB"
     assert value["threads"] == 1

@@ -43,30 +43,33 @@ def alpha_k(values: Values, alpha: Fraction, k: int) -> bool:
     return len(values) >= k and all(c <= alpha * len(values) for c in known(values).values())
 
 
-def shares(values: Values) -> list[Fraction]:
+def shares(values: Values, domain: Sequence[str] = DOMAIN) -> list[Fraction]:
     counts = known(values)
-    return [Fraction(counts[v], counts.total()) for v in DOMAIN]
+    return [Fraction(counts[v], counts.total()) for v in domain]
 
 
-def equal(values: Values, table: Values) -> Fraction:
+def equal(values: Values, table: Values, domain: Sequence[str] = DOMAIN) -> Fraction:
     if not known(values):
         return Fraction(0)
-    return sum((abs(p - q) for p, q in zip(shares(values), shares(table), strict=True)), Fraction(0)) / 2
+    both = zip(shares(values, domain), shares(table, domain), strict=True)
+    return sum((abs(p - q) for p, q in both), Fraction(0)) / 2
 
 
-def ordered(values: Values, table: Values) -> Fraction:
-    if not known(values):
+def ordered(values: Values, table: Values, domain: Sequence[str] = DOMAIN) -> Fraction:
+    if not known(values) or len(domain) == 1:
         return Fraction(0)
-    p, q = shares(values), shares(table)
+    p, q = shares(values, domain), shares(table, domain)
     steps = [abs(sum(p[: i + 1]) - sum(q[: i + 1])) for i in range(len(p) - 1)]
     return sum(steps, Fraction(0)) / (len(p) - 1)
 
 
-def hierarchical(values: Values, table: Values, parent: dict[str, str]) -> Fraction:
+def hierarchical(
+    values: Values, table: Values, parent: dict[str, str], domain: Sequence[str] = DOMAIN
+) -> Fraction:
     """Bottom-up: every inner node matches what its children have too much and too little of."""
     if not known(values):
         return Fraction(0)
-    excess = {v: p - q for v, p, q in zip(DOMAIN, shares(values), shares(table), strict=True)}
+    excess = {v: p - q for v, p, q in zip(domain, shares(values, domain), shares(table, domain), strict=True)}
     nodes = set(parent) | set(parent.values())
     height = dict.fromkeys(nodes - set(parent.values()), 0)
     children = {n: [c for c in parent if parent[c] == n] for n in nodes}
@@ -91,8 +94,8 @@ def ke(values: Values, k: int, e: int, by_distinct: bool = False) -> bool:
 
 
 def lift(values: Values, table: Values) -> dict[str, Fraction]:
-    p, q = dict(zip(DOMAIN, shares(values), strict=True)), dict(zip(DOMAIN, shares(table), strict=True))
-    return {v: p[v] / q[v] for v in known(values)}
+    here, whole = known(values), known(table)
+    return {v: Fraction(n, here.total()) / Fraction(whole[v], whole.total()) for v, n in here.items()}
 
 
 def delta_disclosure(values: Values, table: Values, delta: Fraction, strict: bool) -> bool:
@@ -104,8 +107,8 @@ def delta_disclosure(values: Values, table: Values, delta: Fraction, strict: boo
 def beta_likeness(values: Values, table: Values, beta: Fraction, enhanced: bool) -> bool:
     if not known(values):
         return True
-    q = dict(zip(DOMAIN, shares(table), strict=True))
+    whole = known(table)
     for v, x in lift(values, table).items():
-        if x > 1 and (x - 1 > beta or (enhanced and x - 1 > -math.log(q[v]))):
+        if x > 1 and (x - 1 > beta or (enhanced and x - 1 > -math.log(whole[v] / whole.total()))):
             return False
     return True

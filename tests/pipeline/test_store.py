@@ -65,8 +65,8 @@ def test_a_destination_that_appears_meanwhile_is_not_replaced(tmp_path: Path) ->
 
 def test_recovery_puts_back_what_was_moved_aside(tmp_path: Path) -> None:
     publish(tmp_path / "r", "old")
-    (tmp_path / "r").rename(tmp_path / ".r.maskwright-abc.old")
-    (tmp_path / ".r.maskwright-abc.new").mkdir()
+    (tmp_path / "r").rename(tmp_path / ".r.maskwright-0123456789abcdef.old")
+    (tmp_path / ".r.maskwright-0123456789abcdef.new").mkdir()
     assert len(store.recover(tmp_path / "r")) == 2
     assert (tmp_path / "r/public/manifest.json").read_text() == "old"
     assert hidden(tmp_path) == []
@@ -81,10 +81,10 @@ def test_recovery_leaves_a_live_run_alone(tmp_path: Path) -> None:
 
 
 def test_recovery_leaves_other_names_alone(tmp_path: Path) -> None:
-    (tmp_path / ".other.maskwright-abc.new").mkdir()
+    (tmp_path / ".other.maskwright-0123456789abcdef.new").mkdir()
     (tmp_path / ".r.backup").mkdir()
     assert store.recover(tmp_path / "r") == []
-    assert sorted(hidden(tmp_path)) == [".other.maskwright-abc.new", ".r.backup"]
+    assert sorted(hidden(tmp_path)) == [".other.maskwright-0123456789abcdef.new", ".r.backup"]
 
 
 def test_unwritable_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,3 +112,70 @@ def test_the_destination_may_be_a_file(tmp_path: Path) -> None:
     with pytest.raises(DestinationError, match="not a Maskwright release"):
         store.Staging(tmp_path / "r", overwrite=True)
     assert (tmp_path / "r").read_text() == "mine"
+
+
+def test_when_the_new_release_cannot_be_moved_the_old_one_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path / "r", "old")
+    monkeypatch.setattr(store, "_exchange", lambda a, b: False)
+    rename, calls = Path.rename, []
+
+    def fails_once(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_once)
+    with (
+        pytest.raises(DestinationError, match="No space"),
+        store.Staging(tmp_path / "r", overwrite=True) as stage,
+    ):
+        fill(stage, "new")
+        stage.commit()
+    assert (tmp_path / "r/public/manifest.json").read_text() == "old"
+    assert hidden(tmp_path) == []
+
+
+def test_nothing_is_left_when_staging_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, *_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "mkdir", full)
+        with pytest.raises(DestinationError, match="No space"):
+            store.Staging(tmp_path / "r")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recovery_does_not_follow_links_or_take_what_others_planted(tmp_path: Path) -> None:
+    victim, token = tmp_path / "victim", "0123456789abcdef"
+    victim.mkdir()
+    (victim / "file").write_text("precious")
+    for what in ("old", "new"):
+        (tmp_path / f".r.maskwright-{token}.{what}").symlink_to(victim)
+    (tmp_path / f".r.maskwright-{token}.lock").symlink_to(victim / "created")
+    assert store.recover(tmp_path / "r") == []
+    assert [p.name for p in victim.iterdir()] == ["file"]
+    assert not (tmp_path / "r").exists()
+    if os.geteuid() == 0:
+        planted = tmp_path / ".r.maskwright-fedcba9876543210.old"
+        planted.mkdir()
+        os.chown(planted, 65534, 65534)
+        store.recover(tmp_path / "r")
+        assert not (tmp_path / "r").exists()
+
+
+def test_recovery_where_nothing_can_be_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`verify` of a release on a read-only disk must not fail because of a leftover beside it."""
+    (tmp_path / ".r.maskwright-0123456789abcdef.new").mkdir()
+    opened = os.open
+
+    def protected(path: object, flags: int, *more: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(30, "Read-only file system")
+        return opened(path, flags, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", protected)
+    assert store.recover(tmp_path / "r") == []

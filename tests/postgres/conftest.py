@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,28 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+@dataclass
+class Cluster:
+    """A server that is ready to be started."""
+
+    folder: Path
+    binaries: Path
+    port: int
+    user: dict[str, Any]  # the server refuses to run as root
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def options(self) -> list[str]:
+        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off",
+                    "port": self.port, "timezone": "Asia/Tokyo", "datestyle": "german"}  # fmt: skip
+        return [x for k, v in settings.items() for x in ("-c", f"{k}={v}")]
+
+
+@contextmanager
+def initialised() -> Iterator[Cluster]:
     binaries = _binaries()
     if binaries is None:
         if os.environ.get("CI") == "true":
@@ -55,34 +76,34 @@ def server() -> Iterator[Server]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     folder = Path(tempfile.mkdtemp(prefix="maskwright-test-pg-"))
-    # the server refuses to run as root
     user: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
     password = folder / "password"
     password.write_text(PASSWORD, encoding="utf-8")
     if user:
         shutil.chown(folder, "postgres", "postgres")
         shutil.chown(password, "postgres", "postgres")
-    data = folder / "data"
-    initdb = [binaries / "initdb", "-D", data, "-U", "owner", "--auth=scram-sha-256", f"--pwfile={password}",
+    made = Cluster(folder, binaries, port, user)
+    initdb = [binaries / "initdb", "-D", made.data, "-U", "owner", "--auth=scram-sha-256", f"--pwfile={password}",
               "--encoding=UTF8", "--locale=C", "--no-sync"]  # fmt: skip
-    subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **user)
-    settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "port": port,
-                "timezone": "Asia/Tokyo", "datestyle": "german"}  # fmt: skip
-    command = [
-        binaries / "postgres",
-        "-D",
-        data,
-        *(x for k, v in settings.items() for x in ("-c", f"{k}={v}")),
-    ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
     try:
-        _wait(Server(port), process, folder / "log")
-        yield Server(port)
+        subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **user)
+        yield made
     finally:
-        process.terminate()
-        process.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with initialised() as made:
+        command = [made.binaries / "postgres", "-D", made.data, *made.options]
+        with (made.folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=made.folder, **made.user)
+        try:
+            _wait(Server(made.port), process, made.folder / "log")
+            yield Server(made.port)
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -353,3 +353,65 @@ def test_new_rows_and_audit_from_the_database(server: Server, people: str) -> No
     assert len(mw.Recoder.from_release(release).transform(source).fetchall()) == 40
     assert HEADER[1] in mw.suggest_policy(source).text
     assert mw.audit(source, ["age", "zip", "sex"], ["disease"]).as_dict()["rows"] == 40
+
+
+@pytest.mark.parametrize("answer", ["lost", "never sent", "server gone"])
+def test_what_became_of_a_commit_whose_answer_was_lost(
+    server: Server, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """The server is asked again: a message must not be surer than anybody can be."""
+    import psycopg
+
+    table = write_csv(tmp_path / "p.csv", patients())
+    into = mw.Postgres(server.url(), f"{schema}.published")
+    mw.anonymize(table, policy(), into=into)
+    oid = server.run("SELECT %s::regclass::oid", f"{schema}.published")
+    commit = psycopg.Connection.commit
+
+    def broken(self: Any) -> None:
+        if answer == "lost":
+            commit(self)
+        self.close()
+        monkeypatch.setattr(psycopg.Connection, "commit", commit)
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    put = pg_release.Pending.commit
+
+    def breaking(self: Any) -> None:
+        monkeypatch.setattr(psycopg.Connection, "commit", broken)
+        put(self)
+
+    def publish() -> None:
+        monkeypatch.setattr(pg_release.Pending, "commit", breaking)
+        mw.anonymize(table, policy(), tmp_path / "r", into=into, overwrite=True)
+
+    if answer == "server gone":
+        monkeypatch.setattr(pg_release, "PATIENCE", 0.0)
+    if answer == "lost":
+        publish()
+        assert server.run("SELECT %s::regclass::oid", f"{schema}.published") != oid
+        return
+    with pytest.raises(DestinationError) as caught:
+        publish()
+    said = "has what it had before" if answer == "never sent" else "cannot be found out"
+    assert said in str(caught.value)
+    assert "the connection to the server was lost" in str(caught.value)
+    assert f"{str(tmp_path / 'r')!r} is the new release all the same" in str(caught.value)
+    assert server.run("SELECT %s::regclass::oid", f"{schema}.published") == oid
+
+
+def test_a_lost_connection_is_one_clear_error(
+    server: Server, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = write_csv(tmp_path / "p.csv", patients())
+    swap = pg_release.Pending.swap
+
+    def cut(self: Any) -> None:
+        server.run("SELECT pg_terminate_backend(%s)", self._connection.info.backend_pid)
+        swap(self)
+
+    monkeypatch.setattr(pg_release.Pending, "swap", cut)
+    with pytest.raises(DestinationError, match="the connection to the server was lost"):
+        mw.anonymize(table, policy(), tmp_path / "r", into=mw.Postgres(server.url(), f"{schema}.published"))
+    assert not (tmp_path / "r").exists()
+    assert not leftovers(tmp_path)

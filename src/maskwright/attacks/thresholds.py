@@ -38,7 +38,8 @@ class Threshold:
 
     def caps(self, sizes: Ints, least: int = 0) -> Ints:
         """The most of them that classes of these sizes may hold; −1 where a class is too small anyway."""
-        caps = times(sizes, self.share.numerator) // self.share.denominator
+        share = min(self.share, Fraction(1))  # nobody can hold more than all
+        caps = times(sizes, share.numerator) // share.denominator
         return np.where(sizes < least, -1, caps).astype(np.int64)
 
 

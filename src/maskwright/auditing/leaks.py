@@ -13,13 +13,13 @@ from maskwright.auditing.order import InOrder, Trend, numbered, sorted_inside, t
 from maskwright.auditing.published import Domains, Published, is_star
 from maskwright.auditing.result import Finding
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import would_run
 from maskwright.engines.base import Engine, Table
 from maskwright.engines.containers import Container, examine
 from maskwright.suggest.profile import NUMBER, Facts, look_at
 from maskwright.suggest.roles import guess
 
 LIMIT = 1_000_000  # so many rows are looked at for their order
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def starred(published: Published) -> Iterator[Finding]:
@@ -242,7 +242,7 @@ def cells(published: Published) -> Iterator[Finding]:
             domain = published.domains.of(table, info.name)
             bad = [
                 n for v, n in zip(domain.values, domain.counts, strict=True)
-                if v.startswith(FORMULA) and not NUMBER.fullmatch(v) and v.strip("+-")
+                if would_run(v)
             ]  # fmt: skip
             if bad:
                 yield Finding(

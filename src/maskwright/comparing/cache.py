@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from maskwright import disk
 from maskwright.core.policy import Policy
 from maskwright.history import policy_hash, private_folder, state_folder
 from maskwright.version import __version__
@@ -48,9 +48,4 @@ class Cache:
         """Store a result; a kill in the middle leaves no half of it."""
         if self.folder is None:
             return
-        path = self.folder / f"{key}.json"
-        part = path.with_suffix(f".{os.getpid()}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"key": key, **result}, file)
-        part.replace(path)
+        disk.write_whole(self.folder / f"{key}.json", json.dumps({"key": key, **result}), mode=0o600)

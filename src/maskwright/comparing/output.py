@@ -7,13 +7,13 @@ import io
 import json
 import math
 import re
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maskwright import store
 from maskwright.comparing.points import movable
 from maskwright.core.exact import show
+from maskwright.core.formulas import escaped
 from maskwright.errors import DestinationError
 from maskwright.metrics import METRICS
 from maskwright.report.charts import Chart, Series
@@ -30,38 +30,25 @@ LOOKING = (
 )
 
 
+COMPARISON = store.Kind("comparison", lambda folder: (folder / RECORD).is_file(), mode=0o700)
+
+
 def check(destination: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, a place where the comparison could not be put."""
-    if not destination.parent.is_dir():
-        raise DestinationError(f"the folder {str(destination.parent)!r} does not exist; create it first")
-    if not destination.exists():
-        return
-    if not (destination / RECORD).is_file():
-        raise DestinationError(
-            f"{str(destination)!r} exists and is not a comparison; choose another place with -o"
-        )
-    if not overwrite:
-        raise DestinationError(f"{str(destination)!r} exists; use --overwrite to replace that comparison")
+    store.recover(destination)
+    store.check_destination(destination, overwrite, COMPARISON)
 
 
 def save(comparison: Comparison, destination: Path, overwrite: bool) -> Path:
     """Write the folder beside its place, then rename it."""
-    check(destination, overwrite)
-    try:
-        stage = Path(tempfile.mkdtemp(prefix=f".{destination.name}.maskwright-", dir=destination.parent))
+    with store.Stage(destination, overwrite, COMPARISON) as stage:
         try:
-            _fill(comparison, stage)
-            if destination.exists():
-                aside = stage / ".old"
-                destination.rename(aside)
-            stage.rename(destination)
-            shutil.rmtree(destination / ".old", ignore_errors=True)
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
-    except OSError as problem:
-        raise DestinationError(
-            f"cannot write the comparison to {str(destination)!r}: {problem.strerror}"
-        ) from None
+            _fill(comparison, stage.content)
+        except OSError as problem:
+            raise DestinationError(
+                f"cannot write the comparison to {str(destination)!r}: {problem.strerror}"
+            ) from None
+        stage.commit()
     return destination
 
 
@@ -101,11 +88,11 @@ def as_csv(comparison: Comparison) -> str:
     )  # fmt: skip
     for number, point in enumerate(comparison.points, start=1):
         beliefs = [_number(point.beliefs.get(a)) for a in attacks]
-        writer.writerow(
+        writer.writerow(escaped(
             [number, point.name, point.status, "yes" if point.name in front else "no", _number(point.worst),
              *beliefs, *(_number(point.metrics.get(m)) for m in metrics), point.rows.get("published", ""),
              point.rows.get("suppressed", ""), point.reason]
-        )  # fmt: skip
+        ))  # fmt: skip
     return text.getvalue()
 
 

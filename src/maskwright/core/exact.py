@@ -8,7 +8,11 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+DIGITS = 500  # of a number that a setting may have: a double has 309 at most, and more would only cost time
 
 
 def to_fraction(value: Any) -> Fraction:
@@ -23,12 +27,23 @@ def to_fraction(value: Any) -> Fraction:
         if isinstance(value, str) and len(value) <= 100 and _exponent(value) <= 100:
             text = value.strip()
             return Fraction(text[:-1].strip()) / 100 if text.endswith("%") else Fraction(text)
-        if isinstance(value, (int, Decimal, Fraction)):
-            return Fraction(value)
+        long = isinstance(value, Decimal) and abs(value.adjusted()) > DIGITS
+        if isinstance(value, (int, Decimal, Fraction)) and not long:
+            exact = Fraction(value)
+            if max(exact.numerator.bit_length(), exact.denominator.bit_length()) <= DIGITS * 4:
+                return exact
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
-    shown = value if len(str(value)) <= 40 else str(value)[:40] + "…"
-    raise ValueError(f"{shown!r} is not a number (write 5, 0.25, 1/4 or 2%)")
+    raise ValueError(f"{shown(value)} is not a number that can be used (write 5, 0.25, 1/4 or 2%)")
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is too long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested beyond reason, or a number of thousands of digits
+        return f"a {type(value).__name__} that is too large to show"
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _exponent(text: str) -> int:
@@ -75,6 +90,12 @@ Exact = Annotated[
         {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\s*[-+]?[\d.]+(/\d+)?\s*%?\s*$"}]}
     ),
 ]
+
+
+def dot(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    """Σ aᵢ·bᵢ of whole numbers, exactly: in 64 bits where they are enough, else in Python's integers."""
+    most = float(np.abs(a).max(initial=0)) * float(np.abs(b).sum(dtype=np.float64))
+    return int(np.dot(a, b) if most < 2.0**62 else np.dot(a.astype(object), b.astype(object)))
 
 
 def entropy_at_least(counts: list[int], ell: Fraction) -> bool:

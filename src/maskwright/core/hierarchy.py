@@ -54,6 +54,9 @@ class Hierarchy:
     # refines[i, j]: every block of level i lies inside one block of level j (reflexive and transitive).
     refines: NDArray[np.bool_]
     ordered: bool = False  # the values are in a meaningful order (numbers, dates, a declared order)
+    origin: tuple[Hierarchy, int] | None = (
+        None  # `cut_at`: the whole hierarchy, and its level that is level 0 here
+    )
 
     @property
     def base(self) -> int:
@@ -89,14 +92,48 @@ class Hierarchy:
     def level_of(self, name_or_index: str | int) -> int:
         """A level by its number or its name; a number wins over a name that is written the same."""
         text = str(name_or_index)
-        known = [str(i) for i in range(len(self.levels))] + [level.name for level in self.levels]
+        known = [str(i) for i in self.numbers] + [level.name for level in self.levels]
         if text in known:
             return known.index(text) % len(self.levels)
-        names = ", ".join(f"{i} ({level.name})" for i, level in enumerate(self.levels))
-        raise HierarchyError(
-            f"column {self.attribute!r} has no level {text!r}; it has {names} "
-            "(levels that merge nothing in this table are left out)"
-        )
+        names = ", ".join(f"{i} ({level.name})" for i, level in zip(self.numbers, self.levels, strict=True))
+        without = "levels that merge nothing in this table are left out"
+        if self.origin is not None:
+            without += "; those below `finest` too"
+        raise HierarchyError(f"column {self.attribute!r} has no level {text!r}; it has {names} ({without})")
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The number of each level in the hierarchy that the policy describes."""
+        if self.origin is None:
+            return tuple(range(len(self.levels)))
+        whole, level = self.origin
+        return tuple(np.flatnonzero(whole.refines[level]).tolist())
+
+    def uncut(self, level: int) -> tuple[Hierarchy, int]:
+        """The hierarchy of the values as they are in the table, and what a level of this one is called there."""
+        return (self, level) if self.origin is None else (self.origin[0], self.numbers[level])
+
+    def members(self, code: int) -> tuple[str, ...]:
+        """The values in the table that a code stands for: one, unless the hierarchy was cut."""
+        if self.origin is None or code == 0:
+            return () if code == 0 else (self.values[code - 1],)
+        whole, level = self.origin
+        return tuple(whole.values[i] for i in np.flatnonzero(whole.levels[level].blocks[1:] == code).tolist())
+
+    def cut_at(self, level: int) -> Hierarchy:
+        """The same without what is finer than a level: its labels are the ground values."""
+        ground = self.levels[level]
+        first = np.zeros(len(ground.labels), dtype=np.int64)  # of each block the code of one of its values
+        first[ground.blocks] = np.arange(len(ground.blocks))
+        first[0] = 0
+        kept = np.flatnonzero(self.refines[level])
+        levels = [
+            Level(self.levels[j].name, self.levels[j].labels, self.levels[j].blocks[first]) for j in kept
+        ]
+        ordered = self.ordered and bool((np.diff(ground.blocks) >= 0).all())
+        values = tuple(str(text) for text in ground.labels[1:])
+        refines = self.refines[np.ix_(kept, kept)]
+        return Hierarchy(self.attribute, values, tuple(levels), refines, ordered, (self, level))
 
     @staticmethod
     def of(
@@ -140,6 +177,8 @@ class Hierarchy:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the ground values, and their labels at every level between the exact one and the top."""
+        if self.origin is not None:
+            return self.origin[0].to_dict() | {"finest": self.origin[1]}
         return {
             "attribute": self.attribute,
             "values": list(self.values),
@@ -161,8 +200,9 @@ class Hierarchy:
             texts = [attribute, *values, *(text for name, labels in levels for text in (name, *labels))]
             if not all(isinstance(t, str) for t in texts) or not all(isinstance(f, bool) for f in flags):
                 raise TypeError("not text")  # noqa: TRY301
-            return Hierarchy.of(attribute, values, levels, chain=flags[0], ordered=flags[1])
-        except (KeyError, TypeError, ValueError):
+            whole = Hierarchy.of(attribute, values, levels, chain=flags[0], ordered=flags[1])
+            return whole.cut_at(range(whole.top)[stored["finest"]]) if "finest" in stored else whole
+        except (KeyError, IndexError, TypeError, ValueError):
             raise HierarchyError(
                 "a stored hierarchy is damaged: it needs attribute, values, ordered, chain, and levels "
                 "with a name and one label per value"

@@ -7,6 +7,7 @@ local recoding …) a value may have several: each is listed with its rows.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Literal
 import numpy as np
 
 from maskwright.core.classes import Ints
+from maskwright.core.formulas import escaped
 from maskwright.core.grouping import Grouping, exact_view
+from maskwright.disk import write_whole
 
 Fate = Literal["published", "starred", "dropped"]
 
@@ -24,14 +27,15 @@ Fate = Literal["published", "starred", "dropped"]
 class Mapped:
     """`rows` rows of the input have `value` in `column`, and show `label` there in `table` (None: missing).
 
-    Of rows that were dropped nothing is shown.
+    Of rows that were dropped nothing is shown. Where the policy coarsens a column before it is counted (`finest`),
+    nobody knows how many rows have each of the values that became one: then `rows` is None.
     """
 
     table: str
     column: str
     value: str | None
     label: str | None
-    rows: int
+    rows: int | None
     fate: Fate = "published"
 
 
@@ -71,12 +75,18 @@ class AppliedMapping:
         return any(entry.fate != "published" or entry.label != entry.value for entry in self.entries)
 
     def write(self, path: Path, rows: bool = True) -> None:
-        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are."""
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
-            for e in self.entries:
-                writer.writerow([e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])])
+        """As CSV; missing is an empty field. `rows`: also how many rows of the input that are.
+
+        What a spreadsheet would run is escaped, because people open it in one. Where it reveals something only its
+        owner can read the file.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["table", "column", "value", "label", *(["rows", "fate"] if rows else [])])
+        for e in self.entries:
+            row = [e.table, e.column, e.value, e.label, *([e.rows, e.fate] if rows else [])]
+            writer.writerow(escaped(row))
+        write_whole(path, text.getvalue(), mode=0o600 if self.reveals else None)
 
 
 def applied_mapping(groupings: Mapping[str, Grouping], exact: bool = False) -> AppliedMapping:
@@ -99,13 +109,14 @@ def _column(table: str, grouping: Grouping, a: int) -> list[Mapped]:
     shown = np.where(allocation.groups >= 0, labels.of_group[allocation.groups] + 1, 0)  # 0: dropped
     starred = allocation.groups == (-2 if grouping.starred is None else grouping.starred)
     keys, rows = _totals((code * 2 + starred) * radix + shown, allocation.rows)
-    values = (None, *hierarchy.values)
     result = []
     for key, n in zip(keys.tolist(), rows.tolist(), strict=True):
         rest, label = divmod(key, radix)
         fate: Fate = "dropped" if label == 0 else "starred" if rest % 2 else "published"
         text = labels.texts[label - 1] if label else None
-        result.append(Mapped(table, hierarchy.attribute, values[rest // 2], text, n, fate))
+        values = hierarchy.members(rest // 2) or (None,)
+        known = n if len(values) == 1 else None
+        result += [Mapped(table, hierarchy.attribute, value, text, known, fate) for value in values]
     return result
 
 

@@ -40,6 +40,7 @@ class Plan:
         star: publish suppressed rows with every quasi-identifier `*`; otherwise they are dropped.
         drop_missing: rows with a missing value in one of these columns are left out.
         key: the secret that orders the published rows (256 bits, hexadecimal); empty: they stay in order.
+        n_rows: how many rows will be published, where that is known.
     """
 
     columns: Sequence[str]
@@ -48,6 +49,7 @@ class Plan:
     star: bool
     drop_missing: Sequence[str]
     key: str
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,10 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_
 
 from maskwright.core.builders import HierarchySpec
 from maskwright.core.exact import Exact
+from maskwright.core.formulas import Formulas
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.settings import Registered, Settings, parse, shown
-from maskwright.core.yaml_text import dump_yaml, load_yaml
+from maskwright.core.yaml_text import MAX_BYTES, dump_yaml, load_yaml
 from maskwright.errors import PolicyError
 
 Role = Literal["identifier", "quasi-identifier", "sensitive", "insensitive"]
@@ -51,6 +52,10 @@ class Output(Settings):
     """How the release is written."""
 
     format: Literal["csv", "parquet"] | None = Field(None, description="default: as the input")
+    formulas: Formulas = Field(
+        "refuse",
+        description="cells of a CSV file that a spreadsheet would run; escape: put an apostrophe before them",
+    )
 
 
 class Column(Settings):
@@ -60,6 +65,10 @@ class Column(Settings):
     hierarchy: HierarchySpec | None = Field(None, description="the ways to coarsen it")
     weight: Exact = Field(Fraction(1), ge=0, description="its importance in the information loss")
     levels: tuple[str, ...] | None = Field(None, description="the only levels allowed, by number or name")
+    finest: str | None = Field(
+        None,
+        description="the finest level that is counted, by number or name: a large table needs less memory then",
+    )
     order: tuple[str, ...] | None = Field(None, description="its values from lowest to highest")
     sensitive_sets: tuple[tuple[str, ...], ...] | None = Field(
         None, description="values that must not be inferred, as sets; default: each value on its own"
@@ -86,7 +95,7 @@ class Column(Settings):
     def _fits_the_role(self) -> Column:
         single = set() if self.multivalued else {"hierarchy", "order", "sensitive_sets"}
         allowed = {
-            "quasi-identifier": {"hierarchy", "weight", "levels", "order"},
+            "quasi-identifier": {"hierarchy", "weight", "levels", "finest", "order"},
             "sensitive": {"multivalued"} | single,
             "insensitive": {"near_unique"},
         }.get(self.role, set())
@@ -261,9 +270,11 @@ class Policy(Settings):
             return Policy.of(source, "policy")
         path = Path(source)
         try:
-            text = path.read_bytes()
-        except OSError as problem:
-            raise PolicyError(f"policy file {str(path)!r} cannot be read: {problem.strerror}") from None
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES + 1)  # not more than `load_yaml` would take: a device has no end
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise PolicyError(f"policy file {str(path)!r} cannot be read: {reason}") from None
         policy = Policy.of(load_yaml(text, str(path)), path.name)
         policy._folder = path.parent
         return policy
@@ -279,7 +290,8 @@ class Policy(Settings):
     def to_dict(self) -> dict[str, Any]:
         """What a policy file would say: plain values, defaults left out."""
         values: dict[str, Any] = {"version": 1}
-        dumped = self.model_dump(mode="json", exclude_defaults=True)
+        named = {"require", "method"}  # their parameters are not checked yet, and may be anything
+        dumped = self.model_dump(mode="json", exclude_defaults=True, exclude=named)
         for key in ("input", "output", "unit", "missing", "population", "preset"):
             if key in dumped:
                 values[key] = dumped[key]

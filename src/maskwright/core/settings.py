@@ -12,7 +12,10 @@ from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from maskwright.core.exact import shown
 from maskwright.errors import MaskwrightError, PolicyError
+
+__all__ = ["Registered", "Settings", "build", "explain", "nearest", "parse", "shown"]
 
 TAG = "\x1f"  # begins the name of a choice in a tagged union: a step of pydantic's path that no user wrote
 
@@ -104,14 +107,6 @@ def _step(part: int | str) -> str:
     if isinstance(part, int):
         return f"[{part}]"
     return "" if part.startswith(TAG) else f".{part}"
-
-
-def shown(value: Any) -> str:
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # nested beyond reason, or a number of thousands of digits
-        return f"a {type(value).__name__} that is too large to show"
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _fields_at(cls: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

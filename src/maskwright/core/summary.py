@@ -72,6 +72,14 @@ class Summary:
         return len(self.rows)
 
     @property
+    def n_cells(self) -> int:
+        """Distinct combinations with their sensitive values (of people who are in several tuples: one each)."""
+        shared = len(self.shared.tuples) if self.shared is not None else 0
+        if self.joint is not None:
+            return len(self.joint.rows)
+        return shared + max([self.n_tuples, *(len(vc.owner) for vc in self.sensitive.values())])
+
+    @property
     def n_rows(self) -> int:
         return int(self.rows.sum())
 

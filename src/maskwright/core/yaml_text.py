@@ -95,6 +95,14 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Double quotes escape whatever does not print; other styles fold some line ends into blanks."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _text)
+
+
 def _texts(value: Any) -> Any:
     """Numbers as the text that stands for them, since text is all the loader knows."""
     if isinstance(value, dict):

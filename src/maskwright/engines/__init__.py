@@ -4,35 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from maskwright.engines.base import Engine
 from maskwright.errors import UsageError
 
-Factory = Callable[[str | None, Path | None, int | None], Engine]
+Factory = Callable[[str | None, Path | None, int | None, str | None], Engine]
 
 
-def _duckdb(memory: str | None, temp: Path | None, threads: int | None) -> Engine:
+def _duckdb(memory: str | None, temp: Path | None, threads: int | None, master: str | None) -> Engine:
     from maskwright.engines.duck import DuckDBEngine
 
+    if master is not None:
+        raise UsageError("a master is for Spark; say engine spark, too (--engine spark --master …)")
     return DuckDBEngine(memory, temp, threads)
 
 
-ENGINES: dict[str, Factory] = {"duckdb": _duckdb}
+def _spark(memory: str | None, temp: Path | None, threads: int | None, master: str | None) -> Engine:
+    from maskwright.engines.spark.engine import SparkEngine
+
+    return SparkEngine(memory, master)
+
+
+ENGINES: dict[str, Factory] = {"duckdb": _duckdb, "spark": _spark}
+
+
+def engine_for(source: Any) -> str:
+    """The engine of a source when nobody asked for one: where the data is."""
+    from maskwright.engines.spark.session import is_frame
+
+    return "spark" if is_frame(source) else "duckdb"
 
 
 def open_engine(
-    name: str = "duckdb", memory: str | None = None, temp: Path | None = None, threads: int | None = None
+    name: str = "duckdb",
+    memory: str | None = None,
+    temp: Path | None = None,
+    threads: int | None = None,
+    master: str | None = None,
 ) -> Engine:
     """Start an engine.
 
     Args:
         name: one of `ENGINES`.
-        memory: the most it may use, as "4GB" or "500MB"; by default 80 % of the machine.
+        memory: the most it may use, as "4GB" or "500MB"; by default 80 % of the machine. Spark: that of the driver.
         temp: a private folder for what does not fit; by default a new one that `close` removes.
         threads: how many to use; by default one per core.
+        master: of a Spark cluster, as "spark://host:7077", "yarn" or "local[4]".
     """
     if name not in ENGINES:
         from maskwright.core.settings import nearest
 
         raise UsageError(f"there is no engine {name!r}; {nearest(name, ENGINES)}")
-    return ENGINES[name](memory, temp, threads)
+    return ENGINES[name](memory, temp, threads, master)

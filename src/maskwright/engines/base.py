@@ -8,7 +8,8 @@ missing tokens are missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
+from maskwright.core.formulas import Formulas
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
@@ -40,6 +43,8 @@ class Reading:
     lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
     sheet: str | None = None
     labels: bool = False
+    escaped: bool = False  # a CSV file of ours whose cells were escaped (core/formulas.py)
+    trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,19 @@ def spelled(texts: Texts, codes: NDArray[np.integer]) -> list[str | None]:
     return [texts[code] for code in codes.tolist()]
 
 
+def shared(one: Texts, two: Texts) -> tuple[Ints, Ints, int]:
+    """For each text of either list a number that both share, and how many numbers there are."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        known, numbers = np.unique(np.concatenate([one, two]), return_inverse=True)
+        return numbers[: len(one)], numbers[len(one) :], len(known)
+    code: dict[str | None, int] = {}
+    lists = [
+        np.array([code.setdefault(t, len(code)) for t in spelled(x, np.arange(len(x)))], dtype=np.int64)
+        for x in (one, two)
+    ]
+    return lists[0], lists[1], max(len(code), 1)
+
+
 class Table(Protocol):
     """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
 
@@ -177,6 +195,12 @@ class Engine(Protocol):
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
         """A recoded table with sets in place of those columns again."""
 
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> Table:
+        """The table with columns that show the ground values of cut hierarchies (`Hierarchy.cut_at`).
+
+        No row is copied. Refuses a value that its hierarchy does not know, naming it.
+        """
+
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples and profiles."""
 
@@ -187,6 +211,11 @@ class Engine(Protocol):
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         """The first rows in the order of the table: per column the code of each (value i is i + 1, missing 0)."""
+
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        """About how many cells a summary would have; one number for each choice of coarser levels by column."""
 
     def summarise(self, table: Table, spec: SummarySpec) -> Summary:
         """The frequency set. Refuses a value that its hierarchy does not know, naming it."""
@@ -200,8 +229,11 @@ class Engine(Protocol):
     def keep(self, table: Table) -> Table:
         """A recoded table that is to be read more than once: made now, if every reading would make it again."""
 
-    def write(self, table: Table, path: Path, format: Format) -> None:
-        """Write a recoded table; the container holds nothing but the published values."""
+    def write(self, table: Table, path: Path, format: Format, formulas: Formulas = "refuse") -> None:
+        """Write a recoded table; the container holds nothing but the published values.
+
+        `formulas` says what happens to cells of a CSV file that a spreadsheet would run.
+        """
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
@@ -213,5 +245,11 @@ class Engine(Protocol):
 
     def hand_over(self, table: Table) -> Any:
         """A recoded table as the caller's own kind."""
+
+    def allow(self, memory: int) -> None:
+        """The most memory to use from now on, in bytes; what is held beyond that goes to disk."""
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        """While the context lasts: tell how far a pass over rows is, and stop it when asked to."""
 
     def close(self) -> None: ...

@@ -22,6 +22,10 @@ class Source(Protocol):
     """A table of an engine that speaks SQL: the relation is called `t`, values are as they came."""
 
     @property
+    def coding(self) -> type[Coded]:
+        """How its values become codes."""
+
+    @property
     def parameters(self) -> Mapping[str, Any]: ...
 
     def source(self) -> exp.Expression: ...
@@ -57,6 +61,15 @@ class Runner(Protocol):
     def tables(self, content: Mapping[str, Arrays]) -> AbstractContextManager[None]:
         """Small tables of values, there as long as the context."""
 
+    def stored(
+        self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
+    ) -> AbstractContextManager[None]:
+        """The result of a query as a table, there as long as the context."""
+
+
+class RowRunner(Runner, Protocol):
+    """What an engine offers besides when its tables have an order, and rows can be made here."""
+
     def fill(self, name: str, chunks: Iterator[Arrays]) -> None:
         """Make a table from chunks with the same columns, its rows in their order."""
 
@@ -68,11 +81,6 @@ class Runner(Protocol):
 
         `published`: all of its texts are in the release, so that they may be written as a dictionary.
         """
-
-    def stored(
-        self, name: str, query: exp.Expression, parameters: Mapping[str, Any]
-    ) -> AbstractContextManager[None]:
-        """The result of a query as a table, there as long as the context."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,30 @@ class Coded:
         return sql.dictionary(table.source(), table.raw(name), text, f"v{i}", self.unknown(i))
 
 
+@dataclass(frozen=True)
+class Labelled(Coded):
+    """The same with the label of each value: a query may also use `label(i)`, which is null for missing values."""
+
+    labels: tuple[tuple[str | None, ...], ...] = ()
+
+    def label(self, i: int) -> exp.Expression:
+        return sql.column("t", f"d{i}")
+
+    def tables(self) -> dict[str, exp.Select]:
+        found = {}
+        for i, (name, dictionary) in enumerate(super().tables().items()):
+            same = sql.equal(sql.column("k", f"l{i}"), sql.column("k", "y"))
+            items = [sql.column(c, "y") for c in ("raw", "v", "k")] + [sql.column("t", f"l{i}")]
+            label = sql.left_join(sql.relation(f"l{i}"), same)
+            found[name] = sql.select(items, dictionary.subquery("y", copy=False), joins=[label])
+        return found
+
+    def content(self) -> dict[str, Arrays]:
+        codes = [np.arange(1, len(texts) + 1, dtype=np.int64) for texts in self.labels]
+        pairs = enumerate(zip(codes, self.labels, strict=True))
+        return super().content() | {f"l{i}": {"k": k, "t": texts_of(texts)} for i, (k, texts) in pairs}
+
+
 def _domain(values: Sequence[str]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")
@@ -133,7 +165,7 @@ def _domain(values: Sequence[str]) -> Arrays:
 def passed(runner: Runner, table: Source, name: str) -> exp.Expression:
     """A column that passes through. Where all of its distinct texts are clean, rows need not be cleaned one by one."""
     info = table.info(name)
-    if info.type.upper() != "VARCHAR":
+    if info.type.upper() != "VARCHAR" or "blanks" not in table.parameters:  # a published table is clean
         return table.value(name)
     distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
     raw = sql.column("raw", "a")
@@ -159,9 +191,15 @@ def check_known(runner: Runner, coded: Coded, digits: Iterable[Ints], width: int
             continue
         if i >= width:
             raise InputError(f"column {name!r} holds values outside its declared domain; declare them")
-        values = coded.unknown_values(runner, i)
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        raise HierarchyError(
-            f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
-            "add what is missing to the hierarchy, or name it a missing token"
-        )
+        refuse_unknown(name, coded.unknown_values(runner, i))
+
+
+def refuse_unknown(name: str, values: Sequence[str]) -> None:
+    """Refuse values that the hierarchy of a column does not know, if there are any."""
+    if not values:
+        return
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    raise HierarchyError(
+        f"column {name!r}: its hierarchy does not know {', '.join(map(repr, values[:3]))}{more}; "
+        "add what is missing to the hierarchy, or name it a missing token"
+    )

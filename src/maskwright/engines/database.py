@@ -14,6 +14,8 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
+from maskwright import disk
+from maskwright.core.budget import ENGINE
 from maskwright.engines import sql
 from maskwright.errors import InputError, UsageError
 
@@ -21,14 +23,17 @@ MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repea
 
 
 class Database:
-    """A connection that runs sqlglot expressions (a `Runner`, see coding.py), and its temporary folder."""
+    """A connection that runs sqlglot expressions (a `RowRunner`, see coding.py), and its temporary folder."""
 
     def __init__(
         self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
     ) -> None:
         if memory is not None and not re.fullmatch(r"\d+(\.\d+)?\s*([KMGT]i?B|%)", memory, re.IGNORECASE):
             raise _no_start(memory, threads)
-        self.temp = Path(tempfile.mkdtemp(prefix="maskwright-", dir=temp))
+        if temp is None:
+            self.temp = disk.scratch_folder()
+        else:
+            self.temp = Path(tempfile.mkdtemp(prefix="engine-", dir=temp))
         config: dict[str, Any] = {
             "temp_directory": str(self.temp / "spill"),
             # nothing is fetched, loaded or looked up that a query did not ask for
@@ -47,22 +52,56 @@ class Database:
         try:
             self.con = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
-            shutil.rmtree(self.temp, ignore_errors=True)
+            disk.remove_scratch(self.temp)
             raise _no_start(memory, threads) from None
-        self.con.execute("SET enable_progress_bar = false")
-        self.con.execute("SET TimeZone = 'UTC'")
-        self.con.execute("SET lock_configuration = true")
+        # progress is counted, but printed by us; the memory limit is all that may be changed later
+        for setting in (
+            "enable_progress_bar = true",
+            "enable_progress_bar_print = false",
+            "progress_bar_time = 0",
+            "TimeZone = 'UTC'",
+            "allowed_configs = ['memory_limit']",
+            "lock_configuration = true",
+        ):
+            self.con.execute(f"SET {setting}")
+        self._allowed: int | None = None
         self._tables = 0
+
+    def allow(self, memory: int) -> None:
+        """The most memory to use from now on; what is held beyond that goes to disk."""
+        with told():
+            self.con.execute(f"SET memory_limit = '{memory}B'")
+        self._allowed = memory
+
+    @contextmanager
+    def beside(self, arrays: int) -> Iterator[None]:
+        """While `arrays` bytes are held beside the database, it uses that much less (where there is a limit)."""
+        before = self._allowed
+        if before is not None:
+            self.allow(max(before - arrays, ENGINE))
+        try:
+            yield
+        finally:
+            if before is not None:
+                self.allow(before)
+
+    def share(self) -> float:
+        """How much of the running query is done, from 0 to 1; negative when that is not known."""
+        return float(self.con.query_progress()) / 100
 
     def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
         self.execute(query, parameters)
 
     def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """The result of a query of integers without nulls, as one array per column."""
-        return {k: np.asarray(v) for k, v in self.execute(query, parameters).fetchnumpy().items()}
+        result = self.execute(query, parameters)
+        with told():
+            return {k: np.asarray(v) for k, v in result.fetchnumpy().items()}
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        return list(self.execute(query, parameters).fetchall())
+        result = self.execute(query, parameters)
+        with told():
+            return list(result.fetchall())
 
     @contextmanager
     def tables(self, content: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> Iterator[None]:
@@ -149,7 +188,7 @@ class Database:
 
     def close(self) -> None:
         self.con.close()
-        shutil.rmtree(self.temp, ignore_errors=True)
+        disk.remove_scratch(self.temp)
 
 
 @contextmanager
@@ -162,14 +201,14 @@ def told() -> Iterator[None]:
             "not enough memory or temporary disk space for this table; allow more memory, "
             "or name a temporary folder on a larger disk"
         ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a mistake of ours
     except (
-        duckdb.ParserException,
-        duckdb.BinderException,
-        duckdb.CatalogException,
-        duckdb.InterruptException,
-    ):
-        raise  # a mistake of ours, or somebody's wish to stop
-    except duckdb.Error as problem:
+        duckdb.Error,
+        UnicodeDecodeError,
+    ) as problem:  # what DuckDB says of damaged text is no text itself
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,33 @@ import duckdb
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.events import Progress
+from maskwright.core.formulas import Formulas, escape
+from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.summary import Summary
 from maskwright.engines import (
+    coarser,
+    estimating,
     expansion,
     frames,
     frequency,
     grouped,
     ordered,
     postgres,
+    questions,
     recoding,
     recounting,
     sets,
     sql,
 )
+from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
+from maskwright.engines.reading import stamp
+from maskwright.engines.watching import watched
 from maskwright.errors import DestinationError, InputError, UsageError
 
 
@@ -77,18 +86,7 @@ class DuckDBEngine:
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
-        t = _duck(table)
-        query = self._canonical_groups(t, [column])
-        if limit is not None:
-            first = sql.case((sql.is_null(sql.column("g0")), sql.integer(0)), otherwise=sql.integer(1))
-            commonest = exp.Ordered(this=sql.column("n"), desc=True)
-            query = query.order_by(first, commonest, sql.column("g0")).limit(limit + 1)
-        rows = dict(self._db.rows(query, t.parameters))
-        missing = int(rows.pop(None, 0))
-        values = list(rows)[:limit]
-        numeric = bool(values) and all(map(sql.NUMBER.fullmatch, values))
-        values = sorted(values, key=lambda v: (Decimal(v), v)) if numeric else sorted(values)
-        return Domain(tuple(values), tuple(int(rows[v]) for v in values), missing, numeric)
+        return questions.domain(self._db, _duck(table), column, limit)
 
     def elements(self, table: Table, column: str, separator: str | None) -> Domain:
         return sets.elements(self._db, _duck(table), column, separator)
@@ -102,38 +100,24 @@ class DuckDBEngine:
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
         return sets.fold(self._db, _duck(table), columns)
 
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+        return coarser.coarsen(self._db, _duck(table), hierarchies)
+
     def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
-        t = _duck(table)
-        found = self._db.rows(
-            sql.select([t.text(name) for name in t.names], t.source(), limit=rows), t.parameters
-        )
-        return [dict(zip(t.names, row, strict=True)) for row in found]
+        return questions.sample(self._db, _duck(table), rows)
 
     def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
-        t = _duck(table)
-        groups = self._canonical_groups(t, columns).subquery("g", copy=False)
-        alone = sql.equal(sql.column("n"), sql.integer(1))
-        ones = exp.Count(this=sql.case((alone, sql.integer(1)), otherwise=exp.null()))
-        [(distinct, unique)] = self._db.rows(sql.select([sql.count(), ones], groups), t.parameters)
-        return int(distinct), int(unique)
+        return questions.uniqueness(self._db, _duck(table), columns)
 
     def in_order(
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         return ordered.in_order(self._db, _duck(table), columns, domains, limit)
 
-    def _canonical_groups(self, t: DuckTable, columns: Sequence[str]) -> exp.Select:
-        """Rows `n` per combination of canonical values g0, g1 …
-
-        The source is grouped as it is first, so that values are made canonical once per group, not per row.
-        """
-        names = [f"g{i}" for i in range(len(columns))]
-        within = list(zip(names, columns, strict=True))
-        raw = sql.select([sql.alias(t.raw(c), n) for n, c in within] or [sql.integer(1)], t.source())
-        inner = sql.count_by(raw, names).subquery("i", copy=False)
-        texts = [sql.alias(t.canonical(c, sql.column(n, "i")), n) for n, c in within]
-        canonical = sql.select([*texts, sql.column("n", "i")], inner)
-        return sql.count_by(canonical, names, sql.alias(exp.Sum(this=sql.column("n")), "n"))
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        return estimating.combinations(self._db, _duck(table), spec, choices)
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -171,11 +155,19 @@ class DuckDBEngine:
         self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
         return replace(t, relation=name, parameters={}, sorts=False)
 
-    def write(self, table: Table, path: Path, format: str) -> None:
+    def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        relation = self._named(t, t.text if format == "csv" else t.stored)
+        if format == "csv" and formulas == "refuse":
+            t = self.keep(t)
+            for info in t.columns:
+                spreadsheet.refuse_name(info.name)
+                if spreadsheet.can_hold(info):
+                    spreadsheet.refuse(self._db, t.source(), info.name, t.text(info.name), t.parameters)
+        relation = self._named(
+            t, t.text if format == "csv" else t.stored, format == "csv" and formulas == "escape"
+        )
         try:
             if format == "parquet":
                 relation.write_parquet(str(path), compression="zstd")
@@ -206,12 +198,23 @@ class DuckDBEngine:
         with told():
             return give(self._named(t, t.value), t.typed)
 
+    def allow(self, memory: int) -> None:
+        self._db.allow(memory)
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        return watched(progress, self._db.share, self._db.con.interrupt)
+
     def close(self) -> None:
         self._db.close()
 
-    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression]) -> Any:
+    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression], escaped: bool = False) -> Any:
         """The table under its own column names, in the order of its rows."""
         values = [(name, value(name)) for name in t.names]
+        if escaped:
+            values = [
+                (escape(name), spreadsheet.marked(text) if spreadsheet.can_hold(t.info(name)) else text)
+                for name, text in values
+            ]
         if value == t.text and len(values) == 1:
             # a lone missing value would be an empty line, which readers skip: write it as ""
             values = [(n, exp.Coalesce(this=v, expressions=[exp.Literal.string("")])) for n, v in values]
@@ -220,8 +223,11 @@ class DuckDBEngine:
 
     def _unchanged(self, t: DuckTable) -> None:
         if t.stamp:
-            stat = Path(t.label).stat()
-            if t.stamp != (stat.st_ino, stat.st_size, stat.st_mtime_ns):
+            try:
+                same = t.stamp == stamp(Path(t.label))
+            except OSError:
+                same = False
+            if not same:
                 raise InputError(f"{t.label}: the file was changed while it was being read; start again")
 
 

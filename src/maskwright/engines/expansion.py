@@ -1,7 +1,7 @@
 """Published tables from entries: rows that show the same are interchangeable, so only their order is left to choose.
 
 Without columns that pass through, a release is *expanded* from the plan and no row of the source is read again: the
-entries, in the order of what is published of them, are shuffled uniformly with a generator seeded by the secret key.
+entries, in the order of what is published of them, are shuffled uniformly by a stream cipher with the secret key.
 What is shuffled is a function of the release alone: even somebody who could undo the shuffling would learn nothing.
 
 With such columns, the entry of each row of the source is known (see grouped.py). Both are laid side by side, row by
@@ -12,7 +12,6 @@ Rows are kept as packed codes; the published table is a query that decodes them 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,9 +23,10 @@ from maskwright.core.classes import Ints
 from maskwright.core.plan import GroupPlan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Runner, Source, passed, texts_of
+from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, number
 from maskwright.engines.recoding import Recoded, label
+from maskwright.kernels import randomness
 from maskwright.kernels.orders import sorted_by
 
 CHUNK = 1 << 20  # rows that are made at a time
@@ -97,7 +97,7 @@ def of_block(plan: GroupPlan, b: int) -> Entries:
 
 
 def create(
-    runner: Runner,
+    runner: RowRunner,
     table: Source,
     plan: GroupPlan,
     target: str,
@@ -139,7 +139,7 @@ def create(
         if shown.texts is None:
             typed.append(name)
         plain = shown.texts is not None or info.kind == "text"
-        _store_texts(runner, table, shown, parts[p].used(i), decode, plain)
+        store_texts(runner, table, shown, parts[p].used(i), decode, plain)
         items.append(runner.lookup(decode, sql.digit(parts[p].packing, i + 1, "x", f"p{p}w"), plain))
         infos.append(ColumnInfo(name, "text", "VARCHAR") if plain else info)
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
@@ -151,7 +151,7 @@ def create(
     return Recoded(tuple(infos), frozenset(typed), query, dict(table.parameters), of_source is not None)
 
 
-def _store_texts(
+def store_texts(
     runner: Runner, table: Source, shown: Shown, used: set[int], decode: str, plain: bool
 ) -> None:
     """A table (k, t) with what is published for each code: texts, or values in the type of the source.
@@ -220,7 +220,7 @@ def _words(
         yield words if place is None else words | {"place": place[chunk]}
 
 
-def reordered(runner: Runner, target: str, recoded: Recoded, key: str) -> Recoded:
+def reordered(runner: RowRunner, target: str, recoded: Recoded, key: str) -> Recoded:
     """Rows stored under the name `target`, in random order."""
     [(n,)] = runner.rows(sql.select([sql.count()], sql.relation(target)), {})
     place = permutation(n, generator(key, "order of rows"))
@@ -248,6 +248,5 @@ def shuffled_within(groups: NDArray[np.integer], values: Int32s, rng: np.random.
 
 
 def generator(key: str, purpose: str) -> np.random.Generator:
-    """A generator of its own for each purpose, with all 256 bits of the key."""
-    entropy = int.from_bytes(hashlib.sha256(purpose.encode() + b"\0" + key.encode()).digest())
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(entropy, pool_size=8)))
+    """Random choices of their own for each purpose."""
+    return randomness.generator(key.encode(), purpose)

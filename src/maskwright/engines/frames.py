@@ -197,10 +197,7 @@ def _polars(frame: Any) -> Frame:
         ]  # parts number them differently
         plain = frame.with_columns(pl.col(words).cast(pl.String)) if words else frame
         try:
-            if hasattr(plain, "collect_batches"):
-                yield from map(Stream, plain.collect_batches())
-            else:  # before polars 1.34
-                yield Stream(plain.collect(engine="streaming"))
+            yield from map(Stream, plain.collect_batches())
         except pl.exceptions.PolarsError as problem:
             raise _query_failed(problem) from None
 

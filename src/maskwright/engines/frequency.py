@@ -19,7 +19,7 @@ def summarise(runner: Runner, table: Source, spec: SummarySpec) -> Summary:
     names = tuple(h.attribute for h in spec.attributes)
     wanted = (*names, *(s.name for s in spec.sensitive))
     domains = (*(h.values for h in spec.attributes), *(s.values for s in spec.sensitive))
-    coded = Coded(table, wanted, tuple(domains))
+    coded = table.coding(table, wanted, tuple(domains))
     with runner.tables(coded.content()):
         if spec.unit is None:
             return _of_rows(runner, table, spec, coded)

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from maskwright.core.plan import GroupPlan
 from maskwright.engines import expansion, sql
-from maskwright.engines.coding import Coded, Runner, Source
+from maskwright.engines.coding import Coded, RowRunner, Source
 from maskwright.engines.expansion import Entries, Int32s
 from maskwright.engines.keys import Packing
 from maskwright.engines.recoding import Recoded
@@ -23,7 +23,7 @@ MOST = 2**31 - 1  # rows are numbered with four bytes
 SLICE = 1 << 22  # rows that are fetched at a time
 
 
-def recode(runner: Runner, table: Source, plan: GroupPlan, target: str) -> Recoded:
+def recode(runner: RowRunner, table: Source, plan: GroupPlan, target: str) -> Recoded:
     """One table. Shuffled values find their rows by the group."""
     rows = expansion.of_rows(plan)
     parts = [rows, *(expansion.of_block(plan, b) for b in range(len(plan.blocks)))]
@@ -31,7 +31,7 @@ def recode(runner: Runner, table: Source, plan: GroupPlan, target: str) -> Recod
     return expansion.create(runner, table, plan, target, plan.columns, parts, "order of rows", of_source)
 
 
-def bucketize(runner: Runner, table: Source, plan: GroupPlan, targets: tuple[str, str]) -> list[Recoded]:
+def bucketize(runner: RowRunner, table: Source, plan: GroupPlan, targets: tuple[str, str]) -> list[Recoded]:
     """Two tables that have nothing but the group in common: each is in an order of its own."""
     if not plan.blocks:
         raise ValueError("there is nothing to put into the table of sensitive values")
@@ -46,7 +46,7 @@ def bucketize(runner: Runner, table: Source, plan: GroupPlan, targets: tuple[str
     return [first, expansion.create(runner, table, plan, targets[1], inside, values, purpose)]
 
 
-def _of_source(runner: Runner, table: Source, plan: GroupPlan, rows: Entries) -> Int32s:
+def _of_source(runner: RowRunner, table: Source, plan: GroupPlan, rows: Entries) -> Int32s:
     """The published entry of every row of the source; -1: it is left out."""
     unit = _units(runner, table, plan)
     known = np.flatnonzero(unit >= 0).astype(np.int32)
@@ -71,7 +71,7 @@ def _of_source(runner: Runner, table: Source, plan: GroupPlan, rows: Entries) ->
     return result
 
 
-def _units(runner: Runner, table: Source, plan: GroupPlan) -> Int32s:
+def _units(runner: RowRunner, table: Source, plan: GroupPlan) -> Int32s:
     """The unit of every row of the source; -1: it is in none, because a value is missing."""
     coded = Coded(table, plan.units.names, plan.units.domains)
     packing = Packing.of(coded.radices)

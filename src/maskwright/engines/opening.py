@@ -13,22 +13,20 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from maskwright.engines import frames, postgres, sql, statfiles
+from maskwright.core.formulas import unescape
+from maskwright.engines import formulas, frames, postgres, sql, statfiles
 from maskwright.engines import reading as files
-from maskwright.engines.base import ColumnInfo, Format, Reading
+from maskwright.engines.base import ColumnInfo, Reading
 from maskwright.engines.database import Database, told
+from maskwright.engines.relation import Relation
 from maskwright.errors import InputError, MaskwrightError
 
 
 @dataclass(frozen=True, eq=False)
-class DuckTable:
+class DuckTable(Relation):
     """A relation in the database.
 
     Attributes:
-        relation: its name there, or a query; its columns are called c0, c1 …
-        row: the column that numbers the rows.
-        parameters: what counts as missing, and what the query refers to.
-        clean: a published table, whose values need no cleaning any more.
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
         stamp: the file's identity, size and time, where it is read again for each query.
@@ -37,14 +35,6 @@ class DuckTable:
         sorts: every reading sorts the rows again.
     """
 
-    columns: tuple[ColumnInfo, ...]
-    caller: str
-    format: Format
-    label: str
-    relation: str | exp.Select
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    clean: bool = False
-    row: str = "rowid"
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
@@ -52,57 +42,16 @@ class DuckTable:
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     sorts: bool = False
 
-    def source(self) -> exp.Expression:
-        if isinstance(self.relation, str):
-            return sql.relation(self.relation, "t")
-        return self.relation.subquery("t")
-
-    def row_number(self) -> exp.Expression:
-        return sql.column(self.row, "t")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(info.name for info in self.columns)
-
-    def position(self, name: str) -> int:
-        for i, info in enumerate(self.columns):
-            if info.name == name:
-                return i
-        raise InputError(f"{self.label}: there is no column {name!r}")
-
-    def info(self, name: str) -> ColumnInfo:
-        return self.columns[self.position(name)]
-
-    def raw(self, name: str) -> exp.Expression:
-        """A column as it is; texts of a published table may be members of an enumeration."""
-        stored = self.stored(name)
-        return sql.cast(stored, "TEXT") if self.clean and self.info(name).kind == "text" else stored
-
-    def stored(self, name: str) -> exp.Expression:
-        return sql.column(f"c{self.position(name)}", "t")
-
-    def value(self, name: str) -> exp.Expression:
-        """A column in its own type, missing where it counts as missing."""
-        return self.raw(name) if self.clean else sql.cleaned(self.raw(name), self.info(name), self.parameters)
-
-    def text(self, name: str) -> exp.Expression:
-        """A column as canonical text."""
-        return sql.text_of(self.value(name), self.info(name))
-
-    def canonical(self, name: str, value: exp.Expression) -> exp.Expression:
-        """The canonical text of a value of that column."""
-        if self.clean:
-            return sql.text_of(value, self.info(name))
-        return sql.canonical(value, self.info(name), self.parameters)
-
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
+    parameters = sql.token_parameters(reading.missing, reading.trim)
+    if parts := files.parquet_parts(path, reading):
+        return _open_parquet(db, path.absolute(), parts, parameters)
     path = files.check_file(path)
-    parameters = sql.token_parameters(reading.missing)
     if (typed := statfiles.recognise(path, reading)) is not None:
         return _open_typed(db, typed, parameters)
     if files.format_of(path, reading) == "parquet":
-        return _open_parquet(db, path, parameters)
+        return _open_parquet(db, path, [path], parameters)
     layout = files.examine_csv(path, reading)
     utf8 = files.as_utf8(layout, db.temp)
     try:
@@ -110,7 +59,12 @@ def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
     finally:
         if utf8 != path:
             utf8.unlink()
-    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in layout.names)
+    names: Sequence[str] = layout.names
+    if reading.escaped:
+        names = [unescape(n) for n in names]
+        changed = {f"c{i}": formulas.unmarked(sql.column(f"c{i}")) for i in range(len(names))}
+        db.run(sql.update(name, changed), {})
+    columns = tuple(ColumnInfo(n, "text", "VARCHAR") for n in names)
     return DuckTable(columns, "path", "csv", str(path), name, parameters)
 
 
@@ -133,11 +87,13 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
             null_padding=False,
             ignore_errors=False,
             compression="none",
+            # by itself the database takes the first line end that it sees for that of the lines, also a quoted one
+            lineterminator=duckdb.CSVLineTerminator.LINE_FEED if layout.line_end == "\n" else None,
         ).create(name)
     except duckdb.OutOfMemoryException:
         with told():
             raise
-    except duckdb.Error as problem:
+    except (duckdb.Error, UnicodeDecodeError) as problem:
         message = str(problem)  # holds the row itself: only numbers are taken from it
     else:
         return name
@@ -148,24 +104,42 @@ def _load_csv(db: Database, layout: files.CsvLayout, utf8: Path) -> str:
     )
 
 
-def _open_parquet(db: Database, path: Path, parameters: Mapping[str, Any]) -> DuckTable:
-    files.check_parquet(path)
-    stat, pattern, file = path.stat(), glob.escape(str(path)), db.new_name("parquet")
+def _open_parquet(
+    db: Database, path: Path, parts: Sequence[Path], parameters: Mapping[str, Any]
+) -> DuckTable:
+    """A file, or a folder whose files are the parts of one table."""
+    for part in parts:
+        files.check_parquet(part)
+    stamp, patterns, file = files.stamp(path), [glob.escape(str(p)) for p in parts], db.new_name("parquet")
     try:
-        names = files.check_names(_parquet_names(db, pattern), str(path))
-        if "file_row_number" in (n.lower() for n in names):
-            raise InputError(f"{path}: the column name 'file_row_number' is reserved; rename the column")
-        relation = db.con.read_parquet(pattern, file_row_number=True, hive_partitioning=False)
+        names = files.check_names(_parquet_names(db, patterns[0]), str(path))
+        if reserved := {"file_row_number", "file_index"} & {n.lower() for n in names}:
+            raise InputError(f"{path}: the column name {min(reserved)!r} is reserved; rename the column")
+        relation = db.con.read_parquet(patterns, file_row_number=True, hive_partitioning=False)
         columns = _infos(names, [str(t) for t in relation.types[:-1]])
+        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
+        row: exp.Expression = sql.column("file_row_number")
+        if len(parts) > 1:  # rows are numbered through all files
+            relation = relation.project("*, file_index")
+            row = exp.Add(this=_rows_before(db, patterns), expression=row)
         relation.create_view(file)
         view = db.new_name("source")
-        items = [sql.alias(sql.column(c), f"c{i}") for i, c in enumerate(relation.columns[:-1])]
-        items.append(sql.alias(sql.column("file_row_number"), "r"))
+        items.append(sql.alias(row, "r"))
         db.run(sql.create_table(view, sql.select(items, sql.relation(file)), kind="VIEW"), {})
-    except duckdb.Error:
-        raise InputError(f"{path}: the Parquet file is damaged, or of a kind that cannot be read") from None
-    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    except (duckdb.Error, UnicodeDecodeError):
+        what = "a file of the folder" if len(parts) > 1 else "the Parquet file"
+        raise InputError(f"{path}: {what} is damaged, or of a kind that cannot be read") from None
     return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
+
+
+def _rows_before(db: Database, patterns: Sequence[str]) -> exp.Expression:
+    """How many rows the files before the one of a row have."""
+    function = exp.Anonymous(this="parquet_file_metadata", expressions=[sql.parameter("path")])
+    query = sql.select([sql.column("num_rows")], exp.Table(this=function))
+    rows = [int(db.rows(query, {"path": pattern})[0][0]) for pattern in patterns]
+    before = exp.Array(expressions=[sql.integer(sum(rows[:i])) for i in range(len(rows))])
+    number = exp.Add(this=sql.cast(sql.column("file_index"), "BIGINT"), expression=sql.integer(1))
+    return exp.Anonymous(this="list_extract", expressions=[before, number])
 
 
 def _parquet_names(db: Database, pattern: str) -> list[str]:

@@ -8,14 +8,14 @@ import numpy as np
 
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
-from maskwright.engines.coding import Coded, Runner, Source
+from maskwright.engines.coding import Runner, Source
 
 
 def in_order(
     runner: Runner, table: Source, names: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
 ) -> list[Ints]:
     """Per column the code of every row (value i of the domain is i + 1, missing 0), at most `limit` rows."""
-    coded = Coded(table, tuple(names), tuple(domains))
+    coded = table.coding(table, tuple(names), tuple(domains))
     items = [sql.alias(coded.code(i), f"k{i}") for i in range(len(names))]
     query = sql.select(
         items, table.source(), joins=coded.joins(), tables=coded.tables(), order=[table.row_number()],

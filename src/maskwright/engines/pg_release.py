@@ -6,20 +6,27 @@ Until the commit nobody else sees anything of it, and the old release stays; kil
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskwright.engines.base import Engine, Reading, Table
-from maskwright.engines.postgres import Postgres, Snapshot, begin, connect, told
+from maskwright.engines.postgres import Postgres, Snapshot, begin, connect, reason_of, told
 from maskwright.errors import DestinationError, NotVerified, UsageError
 
 if TYPE_CHECKING:
     import psycopg
 
 MARK = "Maskwright release"
+PATIENCE = 20.0  # seconds to find out what became of a commit whose answer was lost
+UNCHANGED = "the database has what it had before"
+UNKNOWN = (
+    "it cannot be found out whether the database has the new release or what it had before: look at the table when "
+    "the server answers again (whichever it is, it is whole)"
+)
 BLOCK = 1 << 20
 _TYPES = {  # of the engine, and what the server has for them; all others are text
     "BOOLEAN": "boolean", "TINYINT": "smallint", "UTINYINT": "smallint", "SMALLINT": "smallint",
@@ -54,8 +61,23 @@ class Pending:
                 )
 
     def commit(self) -> None:
-        with told(self.target, DestinationError):
+        """Make them visible to all. If the connection breaks just then, the server is asked what became of it."""
+        import psycopg
+
+        try:
+            with told(self.target, DestinationError):
+                number = self._connection.execute("SELECT txid_current()").fetchone()
+        except DestinationError as problem:
+            raise DestinationError(f"{problem}; {UNCHANGED}") from None
+        try:
             self._connection.commit()
+        except psycopg.Error as problem:
+            lost = self._connection.closed or self._connection.broken
+            outcome = _outcome(self.target, number) if lost else "aborted"
+            if outcome == "committed":
+                return
+            reason = UNCHANGED if outcome == "aborted" else UNKNOWN
+            raise DestinationError(f"{self.target}: {reason_of(problem)}; {reason}") from None
 
 
 @contextmanager
@@ -68,6 +90,8 @@ def staged(
     """
     finals = names_of(target, list(tables))
     connection = connect(target, DestinationError)
+    import psycopg
+
     try:
         with told(target, DestinationError):
             begin(connection)
@@ -83,8 +107,23 @@ def staged(
             names[staging] = finals[name]
         yield Pending(read, target, connection, names, schema)
     finally:
-        connection.rollback()
+        with suppress(psycopg.Error):  # of a connection that was lost; the server rolls back by itself
+            connection.rollback()
         connection.close()
+
+
+def _outcome(target: Postgres, number: Any) -> str | None:
+    """What became of a transaction: committed, aborted, or None when that cannot be found out."""
+    import psycopg
+
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(psycopg.Error, TypeError), psycopg.connect(target.url, connect_timeout=5) as again:
+            [found] = again.execute("SELECT txid_status(%s)", number).fetchone() or [None]
+            if found in ("committed", "aborted"):
+                return str(found)
+        time.sleep(0.2)  # the server is starting, or still at it
+    return None
 
 
 def names_of(target: Postgres, tables: list[str]) -> dict[str, tuple[str, ...]]:
@@ -100,7 +139,7 @@ def names_of(target: Postgres, tables: list[str]) -> dict[str, tuple[str, ...]]:
 def check_target(target: Postgres, overwrite: bool, tables: list[str]) -> None:
     """Refuse, before any work is done, a place where the release could not be put."""
     finals = names_of(target, tables)
-    with connect(target, DestinationError) as connection, told(target, DestinationError):
+    with told(target, DestinationError), connect(target, DestinationError) as connection:
         _check(connection, target, finals.values(), overwrite)
         connection.rollback()
 
@@ -142,7 +181,7 @@ def _write(
                 f"the name of column {column.name!r} is too long for the database; shorten it"
             )
     path = temp / "release.csv"
-    engine.write(table, path, "csv")
+    engine.write(table, path, "csv", "allow")  # on its way into the database: no spreadsheet sees it
     try:
         with connection.cursor() as cursor:
             types = [sql.SQL(t) for t in _stored(cursor, table)]

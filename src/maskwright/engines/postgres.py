@@ -154,11 +154,19 @@ def told(where: object, failure: type[MaskwrightError] = InputError) -> Iterator
     try:
         yield
     except psycopg.Error as problem:
-        code = problem.sqlstate or ""
-        reason = (
-            _REASONS.get(code) or f"the server reports an error ({type(problem).__name__} {code})".strip()
-        )
-        raise failure(f"{where}: {reason}") from None
+        raise failure(f"{where}: {reason_of(problem)}") from None
+
+
+def reason_of(problem: psycopg.Error) -> str:
+    """What went wrong, in words of ours."""
+    import psycopg
+
+    code = problem.sqlstate or ""
+    if code in _REASONS:
+        return _REASONS[code]
+    if code.startswith(("08", "57P")) or (not code and isinstance(problem, psycopg.OperationalError)):
+        return "the connection to the server was lost"
+    return f"the server reports an error ({f'{type(problem).__name__} {code}'.strip()})"
 
 
 def fetch(
@@ -171,7 +179,7 @@ def fetch(
     """
     if isinstance(source, Snapshot):
         return _fetch(source.connection, source, temp, load)
-    with connect(source) as connection, told(source):
+    with told(source), connect(source) as connection:
         connection.read_only = True
         connection.isolation_level = _repeatable_read()
         begin(connection)

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from maskwright import disk
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
 
@@ -33,6 +35,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_LINE_END = re.compile("\r\n|\r|\n")
 _SHOWN = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
@@ -46,6 +49,7 @@ class CsvLayout:
     quote: str
     encoding: str
     header: bool
+    line_end: str = ""  # of the first record, where one follows it
 
 
 def check_file(path: Path) -> Path:
@@ -54,7 +58,9 @@ def check_file(path: Path) -> Path:
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
         if path.is_dir():
-            raise InputError(f"{path}: this is a folder; name the file in it")
+            raise InputError(
+                f"{path}: this is a folder; name the file in it (a folder of Parquet files is one table)"
+            )
         if not path.is_file():
             raise InputError(f"{path}: this is not a regular file")
         if not os.access(path, os.R_OK):
@@ -64,6 +70,22 @@ def check_file(path: Path) -> Path:
     except (OSError, ValueError) as problem:
         raise InputError(f"{path}: cannot be read ({_reason(problem)})") from None
     return path.absolute()
+
+
+def parquet_parts(path: Path, reading: Reading) -> list[Path]:
+    """The files of a folder that together are one Parquet table, as Spark writes them; none: this is no such folder."""
+    if reading.format == "csv" or not path.is_dir():
+        return []
+    parts = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
+    if not parts or not all(p.suffix.lower() in (".parquet", ".pq") for p in parts):
+        return []
+    return [check_file(p) for p in parts]
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Identity, size and time of a file, or of all files of a folder: they tell whether it was changed."""
+    listed = sorted(path.iterdir()) if path.is_dir() else [path]
+    return tuple(n for p in listed for n in disk.identity(p))
 
 
 def format_of(path: Path, reading: Reading) -> str:
@@ -124,13 +146,18 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
     for what, value in (("delimiter", delimiter), ("quote", quote)):
         if len(value) > 1 or value in ("\n", "\r", "\0") or (what == "delimiter" and not value):
             raise InputError(f"input: {what} must be one character, not {value!r}")
-    first = next(_records(text, delimiter, quote), None)
+    first, end = _first(text, delimiter, quote)
     if first is None:
         raise InputError(f"{path}: line 1 cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+    if end != "\n" and set(_LINE_END.findall("".join(first))) - {end}:
+        raise InputError(
+            f"{path}: line 1 holds a quoted line end that differs from those of the lines, and would be taken for one "
+            "of them; remove it, or convert the line ends to \\n"
+        )
     names: Sequence[str] = [f"column{i}" for i in range(1, len(first) + 1)]
     if reading.header:
         names = check_names([cell.strip() for cell in first], str(path))
-    return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header)
+    return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header, end)
 
 
 def as_utf8(layout: CsvLayout, temp: Path) -> Path:
@@ -242,7 +269,7 @@ def _encoding(path: Path, reading: Reading) -> str:
     try:
         asked = codecs.lookup(reading.encoding).name
         "".encode(asked)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InputError(
             f"input: there is no encoding {reading.encoding!r}; try utf-8, cp1252 or utf-16"
         ) from None
@@ -285,6 +312,24 @@ def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
         yield from (record for record in _reader(io.StringIO(text, newline=""), delimiter, quote) if record)
     except csv.Error:
         return
+
+
+def _first(text: str, delimiter: str, quote: str) -> tuple[list[str] | None, str]:
+    """The first record that is not empty, and the line end that follows it."""
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        for line in io.StringIO(text, newline=""):
+            last = line
+            yield line
+
+    try:
+        first = next((record for record in _reader(lines(), delimiter, quote) if record), None)
+    except csv.Error:
+        return None, ""
+    found = _LINE_END.findall(last)
+    return first, found[-1] if found else ""
 
 
 def _delimiter(text: str, quote: str, cut: bool) -> str:

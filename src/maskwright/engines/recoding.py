@@ -13,7 +13,7 @@ from maskwright.core.hierarchy import TOP
 from maskwright.core.plan import ColumnMap, Plan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Coded, Runner, Source, passed, texts_of
+from maskwright.engines.coding import Arrays, Coded, RowRunner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, number
 
 SUPPRESSED = "suppressed"
@@ -38,7 +38,7 @@ class Recoded:
     sorts: bool
 
 
-def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
+def recode(runner: RowRunner, table: Source, plan: Plan, target: str) -> Recoded:
     """One map per quasi-identifier. The rows are stored as they come; their order is left to whoever reads them."""
     suppresses = plan.suppressed.shape[1] > 0
     stars = suppresses and plan.star
@@ -69,7 +69,13 @@ def recode(runner: Runner, table: Source, plan: Plan, target: str) -> Recoded:
 
 
 def _published(
-    runner: Runner, table: Source, coded: Coded, name: str, map_: ColumnMap | None, stars: bool, decode: str
+    runner: RowRunner,
+    table: Source,
+    coded: Coded,
+    name: str,
+    map_: ColumnMap | None,
+    stars: bool,
+    decode: str,
 ) -> tuple[exp.Expression, ColumnInfo]:
     """What is published of a column, and what that is: text, unless the column keeps its type."""
     info, plain = table.info(name), ColumnInfo(name, "text", "VARCHAR")

@@ -18,7 +18,7 @@ from sqlglot import exp
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
-from maskwright.engines.coding import Runner, Source, passed, texts_of
+from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_of
 from maskwright.engines.keys import Packing, ascending, numbered
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
@@ -161,7 +161,7 @@ def _counted(runner: Runner, table: Source, listed: Sequence[_Listed], unit: str
     return _Counted(packing, [k[order] for k in keys], rows[order], people[order])
 
 
-def holds(runner: Runner, table: Source, columns: Sequence[str], rows: Recount) -> bool:
+def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Recount) -> bool:
     """Does a table have exactly these rows, in any order? Compares their number and two sums of hashes of 64 bits."""
     content: dict[str, np.ndarray[Any, Any]] = {"n": rows.rows}
     found, planned = list[exp.Expression](), list[exp.Expression]()

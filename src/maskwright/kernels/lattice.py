@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.exact import dot
 from maskwright.core.rules import Rule
 from maskwright.kernels.rules import decide
 
@@ -216,7 +217,7 @@ def summarise(problem: Problem, places: tuple[int, ...], first: Ints, rows: Ints
         excess.append(int((lost * left).sum()))
     return Check(
         feasible, suppressed, total_lost, tuple(extra), tuple(excess), len(kept),
-        0 if problem.columns[0].costs else int((kept * kept).sum()),
+        0 if problem.columns[0].costs else dot(kept, kept),
     )  # fmt: skip
 
 

@@ -28,7 +28,8 @@ from maskwright.methods.labels import LabelStyle
 from maskwright.methods.requirement import refuse_unless_met
 from maskwright.methods.rows import Partition, Rows, rows_of, to_grouping
 
-Anatomize = Annotated[int | None, Field(default=None, ge=2)]
+MOST = 1_000_000  # values that somebody could ask for; products with numbers of rows stay whole numbers of 64 bits
+Anatomize = Annotated[int | None, Field(default=None, ge=2, le=MOST)]
 VOIDED = (
     "the groups of a method that looked at sensitive values were anatomized: a refused split cuts across the "
     "buckets, so that the method's bound does not hold for them; what an attack finds is measured"

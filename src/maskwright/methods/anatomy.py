@@ -18,7 +18,7 @@ from maskwright.core.method import Method, Task
 from maskwright.core.rules import DistinctAtLeast, ShareAtMost
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
-from maskwright.methods.anatomize import buckets, eligible, sensitive_attribute
+from maskwright.methods.anatomize import MOST, buckets, eligible, sensitive_attribute
 from maskwright.methods.collect import closings
 from maskwright.methods.labels import LabelStyle
 from maskwright.methods.orders import OrderName, arranged
@@ -42,10 +42,10 @@ class Anatomy(Method):
 
     name: ClassVar[str] = "anatomy"
 
-    l: int | None = Field(default=None, ge=1)  # noqa: E741 - the literature's name
+    l: int | None = Field(default=None, ge=1, le=MOST)  # noqa: E741 - the literature's name
     attribute: str | None = None
     by: Literal["frequency", "ranges"] = "frequency"
-    block: int | None = Field(default=None, ge=2)
+    block: int | None = Field(default=None, ge=2, le=10**9)
     order: OrderName = "lexicographic"
     priority: tuple[str, ...] | None = None
     labels: LabelStyle = "hierarchy"

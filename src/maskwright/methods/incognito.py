@@ -150,7 +150,12 @@ class BySubsets:
 
     def _on(self, subset: Subset) -> Nodes:
         """The same task with these quasi-identifiers only."""
-        task = replace(self.nodes.task, summary=self._frequency_set(subset))
+        census = self.nodes.task.census
+        task = replace(
+            self.nodes.task,
+            summary=self._frequency_set(subset),
+            census=None if census is None else roll_up(census, subset),
+        )
         return Nodes(task, self.method, conditions=False, objective="suppressed")
 
     def _frequency_set(self, subset: Subset) -> Summary:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, Originals
+from maskwright.core.exact import dot
 from maskwright.core.grouping import Allocation, Grouping, Labels
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.method import Task
@@ -156,6 +157,6 @@ def information_loss(grouping: Grouping, shares: list[Fraction]) -> Fraction:
     for hierarchy, labels, share in zip(grouping.summary.attributes, grouping.labels, shares, strict=True):
         if hierarchy.base > 1:
             extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
-            lost = Fraction(int((extra * rows).sum()), hierarchy.base - 1)
+            lost = Fraction(dot(extra, rows), hierarchy.base - 1)
             loss += share * (lost + grouping.suppressed_rows)
     return loss / grouping.summary.n_rows

@@ -62,7 +62,7 @@ class Mondrian(Method):
     side: Literal["lt", "le"] = "lt"
     least: Count | None = None
     splits: Splits = "mixed"
-    min_child: int | None = Field(default=None, ge=0)
+    min_child: int | None = Field(default=None, ge=0, le=10**9)
     labels: LabelStyle = "hierarchy"
     anatomize: Anatomize = None
 

@@ -22,6 +22,8 @@ from maskwright.kernels.orders import allocated, sorted_by
 from maskwright.kernels.partition import Int32s, count
 from maskwright.methods.labels import LabelStyle, label_groups
 
+MOST_ROWS = 2**31 - 1  # rows are numbered in 32 bits
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -81,8 +83,8 @@ def refuse_unfit(summary: Summary, method: str) -> None:
         )
     if summary.n_rows == 0:
         raise PolicyNotMet("the table has no rows; there is nothing to publish")
-    if summary.n_rows >= 2**31:
-        raise PolicyError(f"method {method} takes at most {2**31 - 1} rows; use optimal-lattice")
+    if summary.n_rows > MOST_ROWS:
+        raise PolicyError(f"method {method} takes at most {MOST_ROWS} rows; use optimal-lattice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +186,8 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
         raise PolicyError(
             "several rows per person cannot be told apart row by row; remove `unit` from the policy"
         )
+    if grouping.summary.n_rows > MOST_ROWS:
+        raise PolicyError(f"to tell rows apart one by one there must be at most {MOST_ROWS} of them")
     if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
         group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int32)
         group_of[allocation.tuples] = allocation.groups

@@ -38,7 +38,7 @@ class SymmetricGrouping(Method):
     name: ClassVar[str] = "symmetric-grouping"
 
     ways: int = Field(default=2, ge=2, le=1000)
-    min_child: int | None = Field(default=None, ge=0)
+    min_child: int | None = Field(default=None, ge=0, le=10**9)
     order: OrderName = "lexicographic"
     priority: tuple[str, ...] | None = None
     labels: LabelStyle = "hierarchy"

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from maskwright.core.classes import Ints
+from maskwright.core.exact import dot
 from maskwright.core.grouping import Changes, Grouping
 from maskwright.core.metric import Weights
 
@@ -28,7 +29,7 @@ def sensitive_distortion(grouping: Grouping, weights: Weights) -> Fraction:
     base = changes.hierarchy.base
     if base == 1:
         return Fraction(0)
-    extra = int(((common_coverage(changes, true) - 1) * changes.rows)[wrong].sum())
+    extra = dot((common_coverage(changes, true) - 1)[wrong], changes.rows[wrong])
     return Fraction(extra, (base - 1) * grouping.published_rows)
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from maskwright.core.exact import dot
 from maskwright.core.grouping import Grouping
 from maskwright.core.metric import Weights
 
@@ -27,7 +28,7 @@ def attribute_losses(grouping: Grouping) -> dict[str, Fraction]:
             result[hierarchy.attribute] = Fraction(0)
             continue
         extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
-        lost = Fraction(int((extra * rows).sum()), hierarchy.base - 1)
+        lost = Fraction(dot(extra, rows), hierarchy.base - 1)
         result[hierarchy.attribute] = (lost + grouping.suppressed_rows) / total
     return result
 

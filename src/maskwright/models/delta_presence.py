@@ -28,7 +28,9 @@ class DeltaPresence(Model):
     """
 
     name: ClassVar[str] = "delta-presence"
-    merge_safe: ClassVar[bool] = True
+    merge_safe: ClassVar[bool] = (
+        False  # a coarser class also matches people whose own class nobody in the table had
+    )
     hereditary: ClassVar[bool] = False
     about: ClassVar[Literal["quasi-identifiers", "sensitive"]] = "quasi-identifiers"
 

@@ -44,7 +44,8 @@ class HighestRisk(Model):
         return self._people(classes, context) >= math.ceil(1 / self.max)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
-        return (SizeAtLeast(math.ceil(1 / self.max)),) if self.adversary == "prosecutor" else None
+        least = min(math.ceil(1 / self.max), 2**62)  # no table has so many people, and a kernel holds 64 bits
+        return (SizeAtLeast(least),) if self.adversary == "prosecutor" else None
 
     def check(self, classes: Classes, context: Context) -> Verdict:
         people = self._people(classes, context)

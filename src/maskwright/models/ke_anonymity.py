@@ -39,6 +39,9 @@ class KeAnonymity(SensitiveModel):
     def _sizes(self, classes: Classes) -> Ints:
         return distinct_values(self.counts(classes)) if self.distinct else classes.sizes
 
+    def least_size(self, context: Context) -> int:
+        return self.k  # a class of fewer people has neither k people nor k different values
+
     def _ranges(self, classes: Classes) -> Ratios:
         """Largest minus smallest value of each class; 0 for a class without values."""
         counts = known(self.counts(classes))

@@ -115,4 +115,8 @@ class MConfidentiality(SensitiveModel):
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         worst = self.check(classes, context).worst
-        return f"m: {rounded_down(1 / Fraction(worst))}" if worst else None
+        if not worst:
+            return None
+        # what is believed depends on the diversity that was asked for, which is m unless it is said
+        asked = "" if self.l is not None else f", l: {text_of(self.m)}"
+        return f"m: {rounded_down(1 / Fraction(worst))}{asked}"

@@ -5,7 +5,6 @@ New rows can break what the release promises, so they are checked: see docs/new-
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from maskwright.core.settings import nearest
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, NotVerified, PolicyNotMet, UsageError
+from maskwright.kernels.randomness import secret_key
 from maskwright.newrows.extend import Applied, extended
 from maskwright.newrows.union import NewRows, Union, Violation, unite
 from maskwright.resolve import reading
@@ -158,7 +158,7 @@ class Recoder:
                 "is not known any more; make a new release of all rows"
             )
         pairs = zip(grouping.summary.attributes, grouping.levels, strict=True)
-        return policy, target, [Applied(hierarchy, level) for hierarchy, level in pairs]
+        return policy, target, [Applied(*hierarchy.uncut(level)) for hierarchy, level in pairs]
 
     def _run(self, source: Any, hand_over: bool) -> Any:
         policy, target, applied = self._recoding()
@@ -188,7 +188,7 @@ class Recoder:
                 np.ascontiguousarray(new.codes[:, ~kept]),
                 star=False,
                 drop_missing=drop_missing,
-                key=secrets.token_hex(32) if self.order == "shuffle" else "",
+                key=secret_key().hex() if self.order == "shuffle" else "",
             )
             recoded = engine.keep(engine.recode(table, plan))
             _recount(engine, recoded, union, kept)

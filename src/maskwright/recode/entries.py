@@ -129,7 +129,7 @@ def _values(hierarchy: Hierarchy, codes: NDArray[np.int32], groups: Ints, starre
     """The values as they are, but `*` for suppressed rows: then the column is one of texts."""
     name, values = hierarchy.attribute, hierarchy.values
     if starred is None:
-        return Published(name, values, None, codes)
+        return Published(name, values, None if hierarchy.origin is None else (None, *values), codes)
     index = np.where(groups == starred, len(values) + 1, codes).astype(np.int32)
     return Published(name, values, (None, *values, TOP), index)
 
@@ -140,7 +140,7 @@ def _labels(grouping: Grouping, a: int, codes: NDArray[np.int32], groups: Ints) 
     code = {value: i + 1 for i, value in enumerate(hierarchy.values)} | {None: 0}
     code_of_text = np.array([code.get(text, -1) for text in labels.texts], dtype=np.int32)
     index = np.where(groups >= 0, labels.of_group[groups], 0).astype(np.int32)
-    if np.array_equal(code_of_text[index][groups >= 0], codes[groups >= 0]):
+    if hierarchy.origin is None and np.array_equal(code_of_text[index][groups >= 0], codes[groups >= 0]):
         return Published(hierarchy.attribute, hierarchy.values, None, codes)
     return Published(hierarchy.attribute, hierarchy.values, labels.texts, index)
 

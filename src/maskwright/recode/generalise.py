@@ -61,7 +61,8 @@ def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Seque
     ):
         level = hierarchy.levels[index]
         texts = tuple(level.labels[block] for block in level.blocks.tolist())
-        maps.append(ColumnMap(hierarchy, texts, index == 0, np.unique(codes[a][tuples[~away]])))
+        identity = index == 0 and hierarchy.origin is None
+        maps.append(ColumnMap(hierarchy, texts, identity, np.unique(codes[a][tuples[~away]])))
     suppressed = codes[:, tuples[away]]
     return Plan(
         columns=tuple(columns),
@@ -70,4 +71,5 @@ def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Seque
         star=grouping.starred is not None,
         drop_missing=tuple(drop_missing),
         key=key,
+        n_rows=grouping.published_rows,
     )

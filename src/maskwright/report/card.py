@@ -153,6 +153,11 @@ def _compute(dictionary: Mapping[str, Any]) -> Markup:
             f"Some values of {', '.join(changed)} were replaced by others on purpose, and are not marked: treat the "
             "column as measured with error, and do not report single records."
         )
+    if dictionary.get("escaped"):
+        lines.append(
+            "Cells that a spreadsheet would run as a formula begin with an apostrophe (also after a semicolon, tab or "
+            "line end inside a cell), and a cell that began with an apostrophe has two: take one away."
+        )
     return section("compute", "How to compute with it", *parts, bullets(lines))
 
 

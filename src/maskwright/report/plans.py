@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskwright.core.formulas import escaped
 from maskwright.core.release import Release
 from maskwright.report.charts import Chart, Series
 from maskwright.report.html import Markup, section, table, tag
@@ -82,10 +83,10 @@ def frontier_csv(found: Mapping[str, Any]) -> str:
     )
     for front in found["fronts"]:
         for p in front["points"]:
-            writer.writerow([
+            writer.writerow(escaped([
                 _blank(front["closeness_at_most"]), len(p["plan"]), p["association_loss"],
                 p["information_exposure"], _blank(p["closeness"]), _plan(p["plan"]),
-            ])  # fmt: skip
+            ]))  # fmt: skip
     return text.getvalue()
 
 

@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from maskwright import disk
 from maskwright.store import recover
 
 
@@ -92,7 +93,9 @@ class Job:
             lines = (self.folder / "events.jsonl").read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines[since:-1]]  # the last piece is empty, or not yet whole
+        return [
+            event for line in lines[since:-1] if (event := _event(line))
+        ]  # the last piece is not yet whole
 
     def cancel(self) -> None:
         (self.folder / "cancel").touch(mode=0o600)
@@ -104,7 +107,9 @@ class Job:
             "kind": request.get("kind"),
             "state": self.state,
             "started": request.get("started"),
-            "seconds": round(outcome.get("ended", time.time()) - request.get("began", time.time()), 1),
+            "seconds": max(
+                0.0, round(outcome.get("ended", time.time()) - request.get("began", time.time()), 1)
+            ),
             "events": self.events(since),
             "error": outcome.get("error"),
             "stopping": (self.folder / "cancel").exists(),
@@ -148,15 +153,17 @@ class Board:
 
     def start(self, kind: str, parameters: Mapping[str, Any], id_: str | None = None) -> Job:
         """Begin a run in a process that outlives this one."""
+        self.settle()
         job = Job(self.folder / (id_ or secrets.token_hex(6)))
         job.folder.mkdir(parents=True, mode=0o700)
         lock = _locked(job.folder / "lock")
-        began = time.time()
+        # later than all runs before it, also when the clock was set back
+        began = max([time.time(), *(j.request.get("began", 0) + 0.001 for j in self.all()[:1])])
         request = {
             "kind": kind, "began": began, "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
             **parameters,
         }  # fmt: skip
-        (job.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        disk.write_whole(job.folder / "request.json", json.dumps(request), mode=0o600)
         try:
             with (job.folder / "log").open("wb") as log:
                 process = subprocess.Popen(  # noqa: S603 - our own module
@@ -181,6 +188,14 @@ def _locked(path: Path) -> int | None:
     fcntl.flock(handle, fcntl.LOCK_EX)
     os.set_inheritable(handle, True)
     return handle
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    """One event; where the disk was full there may be half a line."""
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {"kind": "note", "text": "", "share": None, "at": 0}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.core.events import Event
-from maskwright.errors import Cancelled, MaskwrightError
+from maskwright.errors import Cancelled, MaskwrightError, system_refused
 from maskwright.workbench.workspace import read_json, write_json, write_text
 
 GRACE = 4.0  # seconds that a run gets to stop by itself; then it ends in the middle of whatever it does
@@ -45,7 +45,8 @@ class Run:
                 return
             self._told = event.at
         line = {"kind": event.kind, "text": event.text, "share": event.share, "at": round(time.time(), 3)}
-        os.write(self._events, (json.dumps(line, ensure_ascii=False) + "\n").encode())
+        with contextlib.suppress(OSError):  # a full disk: what matters is whether the release can be written
+            os.write(self._events, (json.dumps(line, ensure_ascii=False) + "\n").encode())
 
     def cancelled(self) -> bool:
         """Asked in inner loops, so that the file is looked for only now and then."""
@@ -70,6 +71,7 @@ class Run:
 
 def profile(run: Run) -> dict[str, Any]:
     """Look at every column, guess a policy, and keep what was seen for the pages."""
+    from maskwright.core.budget import Budget
     from maskwright.engines import open_engine
     from maskwright.engines.base import Reading
     from maskwright.suggest import look, suggest_from
@@ -88,8 +90,9 @@ def profile(run: Run) -> dict[str, Any]:
             raise Cancelled("cancelled")
 
     run.tell(Event("step", "reading"))
-    engine = open_engine(memory=run.request.get("memory"))
+    engine = open_engine()
     try:
+        engine.allow(Budget.of(run.request.get("memory")).engine())
         table = engine.open(run.source, reading)
         run.tell(Event("step", "looking at the columns"))
         seen = look(engine, table, preset, name, on_column)
@@ -217,6 +220,8 @@ def main(folder: Path) -> int:
         run.finish(
             ok=False, error="out of memory; nothing was published. Start with --memory, or use fewer columns"
         )
+    except OSError as problem:
+        run.finish(ok=False, error=system_refused(problem), exit=2)
     except Exception as problem:
         # Its text may hold values of the table, so only its kind is kept.
         import traceback

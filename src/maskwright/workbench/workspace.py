@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from maskwright import disk
 from maskwright.core.builders import File
 from maskwright.core.policy import Policy
 from maskwright.core.yaml_text import load_yaml
@@ -36,6 +37,7 @@ from maskwright.workbench.hierarchies import check_inside
 from maskwright.workbench.jobs import Board
 
 ID = re.compile(r"[0-9a-f]{12}")
+DRAFT = ".draft-"  # how the name of a folder begins that is there as long as one call
 
 
 class NotFound(MaskwrightError):  # noqa: N818 - named like the tree in errors.py
@@ -62,15 +64,8 @@ def read_json(path: Path, default: Any = None) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """In one step: a reader sees the old text or the new one."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with os.fdopen(
-        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    beside.replace(path)
+    """In one step, readable by its owner only: a reader sees the old text or the new one."""
+    disk.write_whole(path, text, mode=0o600)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -183,8 +178,20 @@ class Workspace:
         self._lock = _hold(self.root / "lock")
         self._projects: dict[str, Project] = {}
         self._register_lock = threading.Lock()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Clean up after a server or a run that was killed: uploads that did not end, and unfinished files."""
         for project in self.projects():
+            source = project.meta.get("source", {})
+            if source.get("uploaded") and not source.get("path"):
+                shutil.rmtree(project.folder, ignore_errors=True)
+                continue
             project.jobs.settle()
+            for draft in project.folder.glob(f"{DRAFT}*"):
+                shutil.rmtree(draft, ignore_errors=True)
+        for folder, _, _ in os.walk(self.root):
+            disk.sweep_parts(Path(folder))
 
     def close(self) -> None:
         if self._lock is not None:
@@ -246,21 +253,15 @@ class Workspace:
     def register(self) -> list[dict[str, Any]]:
         """Releases that were given out, newest first."""
         try:
-            lines = (self.root / "register.jsonl").read_text(encoding="utf-8").splitlines()
+            entries, _ = disk.json_lines(self.root / "register.jsonl")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in reversed(lines) if line.strip()]
+        return entries[::-1]
 
     def record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         full = {"id": new_id(), "recorded": now(), **entry}
         with self._register_lock:
-            path = self.root / "register.jsonl"
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                os.write(handle, (json.dumps(full, ensure_ascii=False) + "\n").encode())
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            disk.append_json(self.root / "register.jsonl", full)
         return full
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
-from maskwright.core.exact import text_of
+from maskwright.core.exact import text_of, to_fraction
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.settings import Settings, shown
 from maskwright.errors import HierarchyError
@@ -60,7 +60,7 @@ def canonical(value: Any) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, (int, Fraction)) or (isinstance(value, Decimal) and value.is_finite()):
-        return text_of(Fraction(value))
+        return text_of(to_fraction(value))
     raise ValueError(f"{shown(value)} is not a value; write text or a number")
 
 

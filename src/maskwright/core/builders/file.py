@@ -16,6 +16,7 @@ from maskwright.errors import HierarchyError
 
 MAX_BYTES = 64 << 20
 MAX_COLUMNS = 100
+MAX_CELLS = 5_000_000  # a cell takes far more memory than its bytes in the file
 DELIMITERS = (";", "\t", ",")
 
 Row = tuple[int, list[str]]  # line number, cells
@@ -136,8 +137,15 @@ def _delimiter(text: str) -> str:
 def _parse(text: str, delimiter: str) -> list[Row]:
     """All rows that are not blank, cells stripped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
-    rows = [(line, cells) for line, cells in rows if any(cells)]
+    rows: list[Row] = []
+    room = MAX_CELLS
+    for cells in reader:
+        room -= len(cells)
+        if room < 0:
+            raise ValueError(f"it has more than {MAX_CELLS:,} cells")
+        stripped = [cell.strip() for cell in cells]
+        if any(stripped):
+            rows.append((reader.line_num, stripped))
     if not rows:
         raise ValueError("no values")
     return rows

@@ -17,7 +17,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.workbench import editing, forms, hierarchies
 from maskwright.workbench.api.common import IfMatch, This
-from maskwright.workbench.workspace import Conflict, NotFound, Project
+from maskwright.workbench.workspace import DRAFT, Conflict, NotFound, Project
 
 router = APIRouter()
 
@@ -121,7 +121,7 @@ def preview(this: This, number: int, body: Coarsened) -> dict[str, Any]:
     if policy is None:
         raise Conflict("give at least one column the role quasi-identifier first")
     try:
-        with tempfile.TemporaryDirectory(dir=this.folder, prefix=".draft-") as draft:
+        with tempfile.TemporaryDirectory(dir=this.folder, prefix=DRAFT) as draft:
             folder = Path(draft) if body.csv is not None else this.folder
             spec = body.asked().resolved(folder, name)
             hierarchy = hierarchies.built(spec, name, seen["values"], policy, folder)

@@ -1,0 +1,93 @@
+"""Columns at a coarser level, before anything is counted: a view of the source, in which labels are looked up.
+
+Rows must stay in their order, because later passes match them by position, and joins do not promise that. So labels are
+looked up in a list, which costs more the longer it is; for columns with very many values they are joined, and the rows
+stored in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.engines import sql
+from maskwright.engines.base import ColumnInfo
+from maskwright.engines.coding import Labelled, refuse_unknown
+from maskwright.engines.database import Database, told
+from maskwright.engines.estimating import level_texts
+from maskwright.engines.opening import DuckTable
+from maskwright.errors import PolicyError
+
+LISTED = 20_000  # values; beyond that a list is slower than a copy of the table (0.3 s for a million rows)
+
+
+def coarsen(db: Database, t: DuckTable, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+    """The table with those columns as texts: the labels of the level at which each hierarchy was cut."""
+    whole = [h.origin for h in hierarchies if h.origin is not None]
+    names = tuple(h.attribute for h, _ in whole)
+    for h, level in whole:
+        _check_labels(t, h, level)
+    coded = Labelled(t, names, tuple(h.values for h, _ in whole), tuple(level_texts(*o) for o in whole))
+    view = db.new_name("coarse")
+    shown, joins = dict[str, exp.Expression](), list[exp.Join]()
+    with db.tables(coded.content()):
+        for i, (name, dictionary) in enumerate(zip(names, coded.tables().values(), strict=True)):
+            db.run(sql.create_table(f"{view}_{i}", dictionary), t.parameters)
+            refuse_unknown(name, _unknown(db, f"{view}_{i}", coded.unknown(i)))
+            if len(coded.domains[i]) <= LISTED:
+                shown[name] = _listed(db, f"{view}_{i}", t.raw(name))
+                continue
+            same = sql.equal(sql.column("raw", f"d{i}"), t.raw(name))
+            joins.append(sql.left_join(sql.relation(f"{view}_{i}", f"d{i}"), same))
+            shown[name] = sql.column("t", f"d{i}")
+    columns = [ColumnInfo(c.name, "text", "VARCHAR") if c.name in shown else c for c in t.columns]
+    items = [sql.alias(shown.get(c.name, t.raw(c.name)), f"c{i}") for i, c in enumerate(t.columns)]
+    items.append(sql.alias(t.row_number(), "r"))
+    in_order = [t.row_number()] if joins else []
+    query = sql.select(items, t.source(), joins=joins, order=in_order)
+    db.run(sql.create_table(view, query, kind="TABLE" if joins else "VIEW"), {})
+    return replace(t, columns=tuple(columns), relation=view, row="r")
+
+
+def _unknown(db: Database, dictionary: str, code: int) -> list[str]:
+    unknown = sql.equal(sql.column("k"), sql.integer(code))
+    query = sql.select([sql.column("v")], sql.relation(dictionary), where=[unknown], order=[sql.column("v")])
+    return [str(row[0]) for row in db.rows(query, {})]
+
+
+def _listed(db: Database, dictionary: str, raw: exp.Expression) -> exp.Expression:
+    """The label of a value, null where it is missing. Not a join, which would not keep the rows in their order.
+
+    The values are members of an enumeration, and their labels a variable: a list in the order of the members.
+    """
+    text, names = sql.cast(sql.column("raw"), "TEXT"), f"{dictionary}_values"
+    values = sql.select(
+        [sql.alias(text, "x"), sql.alias(exp.AnyValue(this=sql.column("t")), "t")],
+        sql.relation(dictionary), group=[text.copy()],
+    )  # fmt: skip
+    db.run(sql.create_table(names, values), {})
+    members = sql.select([sql.column("x")], sql.relation(names), order=[sql.column("x")])
+    by_member = exp.Order(this=sql.column("t"), expressions=[sql.column("x")])
+    labels = sql.select([exp.Anonymous(this="list", expressions=[by_member])], sql.relation(names))
+    with told():
+        db.con.execute(f"CREATE TYPE {names}_members AS ENUM ({members.sql('duckdb')})")
+        db.con.execute(f"SET VARIABLE {names} = ({labels.sql('duckdb')})")
+    member = exp.TryCast(this=sql.cast(raw, "TEXT"), to=exp.DataType.build(f"{names}_members", udt=True))
+    code = sql.cast(exp.Anonymous(this="enum_code", expressions=[member]), "BIGINT")
+    place = exp.Add(this=code, expression=sql.integer(1))
+    found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(names)])
+    return exp.Anonymous(this="list_extract", expressions=[found, place])
+
+
+def _check_labels(t: DuckTable, hierarchy: Hierarchy, level: int) -> None:
+    """A label that reads like a missing value, or changes when it is read, cannot stand for one."""
+    tokens = {token for name, token in t.parameters.items() if name != "blanks"}
+    for label in hierarchy.levels[level].labels[1:]:
+        if label is None or not label or label.strip(sql.BLANKS) != label or label in tokens:
+            raise PolicyError(
+                f"column {hierarchy.attribute!r}: level {hierarchy.levels[level].name!r} has the label {label!r},"
+                " which is empty, has blanks at its ends or means missing; rename it, or choose another `finest`"
+            )

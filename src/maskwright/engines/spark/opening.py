@@ -1,0 +1,172 @@
+"""Opening a source on Spark: a Parquet or CSV path that all workers see, or a data frame of a running session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import StorageLevel
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from maskwright.core.formulas import MARK, unescape
+from maskwright.engines import reading as files
+from maskwright.engines import sql
+from maskwright.engines.base import ColumnInfo, Format, Reading
+from maskwright.engines.coding import Coded
+from maskwright.engines.relation import Relation
+from maskwright.engines.spark.coding import TextCoded
+from maskwright.engines.spark.runner import SparkRunner, told
+from maskwright.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# What tells rows apart: their content, and a number among those that are alike (which are interchangeable). It is the
+# same however often and wherever a task runs. Queries that do not use it do not compute it.
+_WITH_ROW = """SELECT * EXCEPT (h), CONCAT(h, '-', ROW_NUMBER() OVER (PARTITION BY h ORDER BY h)) AS r
+FROM (SELECT *, MD5(TO_JSON(STRUCT(*))) AS h FROM {frame})"""
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(Relation):
+    """A view of our session.
+
+    Attributes:
+        typed: published tables: the columns that keep the type of the source.
+        sets: the columns of sets that were replaced by their bits, as they were.
+        key: published tables: what their order is drawn with, and
+        rows: how many there are, where that is known.
+    """
+
+    typed: frozenset[str] = frozenset()
+    sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
+    key: str = ""
+    rows: int | None = None
+
+    @property
+    def coding(self) -> type[Coded]:
+        return TextCoded
+
+
+def open_frame(runner: SparkRunner, frame: DataFrame, reading: Reading) -> SparkTable:
+    """A frame of another session of the same cluster; its settings there stay what they are."""
+    if frame.isStreaming:
+        raise InputError("the data frame is a stream, which never ends; write it to a table first")
+    label = "the Spark table"
+    names = files.check_names(frame.columns, label)
+    passed = runner.new_name(f"maskwright_{id(runner):x}")
+    frame.toDF(*(f"c{i}" for i in range(len(names)))).createOrReplaceGlobalTempView(passed)
+    database = runner.session.conf.get("spark.sql.globalTempDatabase") or "global_temp"
+    try:
+        mine = runner.session.table(f"{database}.{passed}")
+    finally:
+        runner.session.catalog.dropGlobalTempView(passed)
+    return _opened(runner, mine, names, "spark", "parquet", label, reading)
+
+
+def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: list[DataFrame]) -> SparkTable:
+    """A file, a folder of files, or an address such as hdfs:// and s3a://."""
+    if isinstance(source, str) and _REMOTE.match(source):
+        label = address = source
+        first: Path | None = None
+        format_: Format = reading.format or (
+            "csv" if re.search(r"\.(csv|tsv|txt)(\.gz)?/?$", source) else "parquet"
+        )
+    else:
+        path, first = _local(Path(source))
+        format_ = "parquet" if files.format_of(first, reading) == "parquet" else "csv"
+        if first.suffix.lower() in (".xlsx", ".xls", ".ods", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"):
+            raise InputError(
+                f"{path}: the Spark engine reads Parquet and CSV; leave out --engine spark for this file"
+            )
+        label, address = str(path), local_address(path)
+    if format_ == "parquet":
+        if first is not None:
+            files.check_parquet(first)
+        frame = _read(runner.session.read, address, label, "parquet")
+        names = files.check_names(frame.columns, label)
+    else:
+        frame, names = _csv(runner, address, label, first, reading)
+        if reading.escaped:
+            frame = frame.select([F.regexp_replace(F.col(c), MARK, "$1").alias(c) for c in frame.columns])
+            names = tuple(unescape(name) for name in names)
+        # lines may end inside of values, so a file is read by one task: once
+        frame = frame.repartition(runner.session.sparkContext.defaultParallelism).persist(
+            StorageLevel.DISK_ONLY
+        )
+        kept.append(frame)
+    return _opened(runner, frame, names, "path", format_, label, reading)
+
+
+def local_address(path: Path) -> str:
+    """A path as Spark wants it: patterns in it are meant literally."""
+    return "file://" + re.sub(r"([\\\[\]{}*?])", r"\\\1", str(path))
+
+
+def _local(path: Path) -> tuple[Path, Path]:
+    """The absolute path, and a file to look into: itself, or the first data file of a folder."""
+    if not path.is_dir():
+        path = files.check_file(path)
+        return path, path
+    parts = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(("_", ".")))
+    if not parts:
+        raise InputError(f"{path}: there is no data file in this folder")
+    return path.absolute(), files.check_file(parts[0])
+
+
+def _read(reader: Any, address: str, label: str, format_: str) -> DataFrame:
+    try:
+        with told():
+            frame: DataFrame = reader.format(format_).load(address)
+    except AnalysisException as problem:
+        kind = problem.getCondition() or type(problem).__name__
+        raise InputError(f"{label}: Spark cannot read this as {format_} ({kind})") from None
+    return frame
+
+
+def _csv(
+    runner: SparkRunner, address: str, label: str, first: Path | None, reading: Reading
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Every value as text; a line with too few or too many of them is an error."""
+    layout = files.examine_csv(first, reading) if first is not None else None
+    quote = reading.quote if reading.quote is not None else '"'
+    encoding = layout.encoding if layout else reading.encoding
+    reader = runner.session.read.options(
+        sep=layout.delimiter if layout else reading.delimiter or ",",
+        quote=quote or "\u0000", escape=quote or "\u0000", header=reading.header, multiLine=True, mode="FAILFAST",
+        encoding="utf-8" if encoding == "utf-8-sig" else encoding, unescapedQuoteHandling="RAISE_ERROR",
+        inferSchema=False, ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False,
+    )  # fmt: skip
+    if layout is None:
+        frame = _read(reader, address, label, "csv")
+        names = frame.columns if reading.header else [f"column{i}" for i in range(1, len(frame.columns) + 1)]
+        return frame, files.check_names([n.strip() for n in names], label)
+    if len(layout.names) == 1:
+        raise InputError(
+            f"{label}: the Spark engine does not read CSV files of one column, where an empty line is a value; "
+            "leave out --engine spark"
+        )
+    schema = ", ".join(f"c{i} STRING" for i in range(len(layout.names)))
+    return _read(reader.schema(schema), address, label, "csv"), layout.names
+
+
+def _opened(
+    runner: SparkRunner, frame: DataFrame, names: tuple[str, ...], caller: str, format_: Format, label: str,
+    reading: Reading,
+) -> SparkTable:  # fmt: skip
+    types = [field.dataType.simpleString().upper() for field in frame.schema.fields]
+    infos = tuple(ColumnInfo(n, sql.kind_of(t), _type(t)) for n, t in zip(names, types, strict=True))
+    plain, name = runner.new_name("frame"), runner.new_name("source")
+    runner.view(plain, frame.toDF(*(f"c{i}" for i in range(len(names)))))
+    runner.view(name, runner.session.sql(_WITH_ROW.format(frame=plain)))
+    parameters = sql.token_parameters(reading.missing)
+    return SparkTable(infos, caller, format_, label, name, parameters, row="r")
+
+
+def _type(name: str) -> str:
+    return "VARCHAR" if sql.kind_of(name) == "text" else name

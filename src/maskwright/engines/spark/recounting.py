@@ -1,0 +1,124 @@
+"""Counting the classes of a published table by the texts that it shows: one grouping per sensitive column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from maskwright.core.classes import Ints
+from maskwright.engines import sql
+from maskwright.engines.base import Found, Recount, Texts, shared
+from maskwright.engines.keys import Packing, number
+from maskwright.engines.relation import Relation
+from maskwright.engines.spark.runner import SparkRunner
+
+
+def recount(
+    runner: SparkRunner, table: Relation, columns: Sequence[str], sensitive: Sequence[str], unit: str | None
+) -> Recount:
+    """See `Engine.recount`. Nothing that made the table is used: texts are numbered here, as they were found."""
+    counted = {name: _grouped(runner, table, [*columns, name], unit) for name in sensitive}
+    summed = unit is None and bool(sensitive)  # rows of a class are the sum over the values of a column
+    whole = counted[sensitive[0]] if summed else _grouped(runner, table, columns, unit)
+    width = len(columns)
+    texts, codes = [], np.empty((width, whole.num_rows), dtype=np.int64)
+    for i in range(width):
+        known, codes[i] = _numbered(whole.column(f"g{i}"))
+        texts.append(known)
+    keys = Packing.of([len(t) for t in texts]).pack(codes)
+    distinct, owner = number(keys, whole.num_rows)
+    n = len(distinct[0]) if distinct else int(whole.num_rows > 0)
+    labels = np.empty((width, n), dtype=np.int32)
+    labels[:, owner] = codes
+    rows, people = _total(owner, _ints(whole, "n"), n), _total(owner, _ints(whole, "p"), n)
+    values = {}
+    for name, found in counted.items():
+        at = _located(texts, distinct, [found.column(f"g{i}") for i in range(width)], found.num_rows)
+        known, code = _numbered(found.column(f"g{width}"))
+        values[name] = Found(known, at, code, _ints(found, "p"))
+    return Recount(tuple(texts), labels, rows, people, values)
+
+
+def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Recount) -> bool:
+    """Does a table have exactly these rows, in any order?"""
+    found = recount(runner, table, columns, (), None)
+    digits, radices = list[Ints](), list[int]()
+    for i, (mine, theirs) in enumerate(zip(rows.texts, found.texts, strict=True)):
+        one, two, radix = shared(mine, theirs)
+        digits.append(np.concatenate([one[rows.codes[i]], two[found.codes[i]]]))
+        radices.append(radix)
+    n = len(rows.rows)
+    numbers = number(Packing.of(radices).pack(digits), n + len(found.rows))[1]
+    balance = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(balance, numbers[:n], rows.rows)
+    np.subtract.at(balance, numbers[n:], found.rows)
+    return not balance.any()
+
+
+def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:
+    """Rows `n` and people `p` for each combination of texts g0, g1 … (whole numbers stay numbers)."""
+    names = [f"g{i}" for i in range(len(columns))]
+    items = [
+        sql.alias(table.value(c) if table.info(c).kind == "integer" else table.text(c), g)
+        for g, c in zip(names, columns, strict=True)
+    ]
+    counts = [sql.alias(sql.count(), "n"), sql.alias(sql.count(), "p")]
+    if unit is not None:
+        items.append(sql.alias(table.text(unit), "u"))
+        counts[1] = sql.alias(sql.count_distinct("u"), "p")
+    query = sql.select(items or [sql.integer(1)], table.source())
+    return runner.arrow(sql.count_by(query, names, *counts), table.parameters)
+
+
+def _numbered(column: pa.ChunkedArray) -> tuple[Texts, Ints]:
+    """The texts of a column, each once and ascending, missing last; and for each entry the number of its text."""
+    if pa.types.is_integer(column.type) and not column.null_count:  # group numbers: there may be many
+        return np.unique(column.to_numpy().astype(np.int64), return_inverse=True)
+    encoded = column.combine_chunks().dictionary_encode()
+    known: list[Any] = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
+    whole = _whole_numbers(known)
+    if whole is not None and not column.null_count:
+        order = np.argsort(whole)
+        texts: Texts = whole[order]
+    else:
+        order = np.array(sorted(range(len(known)), key=lambda i: str(known[i])), dtype=np.int64)
+        texts = (*(str(known[i]) for i in order), None)
+    place = np.empty(len(known) + 1, dtype=np.int64)
+    place[order] = np.arange(len(known))
+    place[-1] = len(known)
+    return texts, place[codes]
+
+
+def _whole_numbers(known: Sequence[Any]) -> Ints | None:
+    """Values that are all whole numbers, written as such."""
+    try:
+        numbers = np.array([int(v) for v in known], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return numbers if all(str(n) == str(v) for n, v in zip(numbers.tolist(), known, strict=True)) else None
+
+
+def _located(
+    texts: Sequence[Texts], distinct: Sequence[Ints], columns: Sequence[pa.ChunkedArray], length: int
+) -> Ints:
+    """The class of each entry of another grouping of the same table."""
+    if not columns:
+        return np.zeros(length, dtype=np.int64)
+    codes = np.stack([_numbered(column)[1] for column in columns])
+    keys = Packing.of([len(t) for t in texts]).pack(codes)
+    n = len(distinct[0])
+    return number([np.concatenate(pair) for pair in zip(distinct, keys, strict=True)], n + length)[1][n:]
+
+
+def _ints(table: pa.Table, name: str) -> Ints:
+    return np.asarray(table.column(name).to_numpy(), dtype=np.int64)
+
+
+def _total(owner: Ints, counts: Ints, n: int) -> Ints:
+    total = np.zeros(n, dtype=np.int64)
+    np.add.at(total, owner, counts)
+    return total

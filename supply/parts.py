@@ -1,0 +1,177 @@
+"""What Maskwright is made of: the packages that an installation brings with it, and their licences.
+
+python -m supply.parts            writes docs/licences.md
+python -m supply.parts sbom.json  writes a software bill of materials (CycloneDX 1.6) of this environment
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "licences.md"
+EXTRAS = ("frames", "predict", "files", "postgres")
+
+# Licences under which everybody may use, change and pass on a package together with one under Apache-2.0. The LGPL and
+# the MPL ask for changes to the package itself to be passed on; Maskwright changes none.
+ALLOWED = {
+    "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "MIT-CMU", "ISC", "PSF-2.0", "Python-2.0", "Zlib", "CC0-1.0",
+    "0BSD", "MPL-2.0", "LGPL-3.0-only", "LGPL-3.0-or-later", "BSL-1.0", "Unlicense",
+}  # fmt: skip
+# How packages without a licence expression call their licence, in the field or in a classifier
+NAMES = {
+    "mit": "MIT", "mit license": "MIT", "the mit license": "MIT", "apache 2.0": "Apache-2.0",
+    "apache software license": "Apache-2.0", "apache license 2.0": "Apache-2.0", "apache-2.0": "Apache-2.0",
+    "apache license, version 2.0": "Apache-2.0", "apache2": "Apache-2.0",
+    "bsd": "BSD-3-Clause", "bsd license": "BSD-3-Clause", "bsd 3-clause": "BSD-3-Clause",
+    "bsd-3-clause": "BSD-3-Clause", "new bsd": "BSD-3-Clause", "bsd 3-clause license": "BSD-3-Clause",
+    "python software foundation license": "PSF-2.0", "psf-2.0": "PSF-2.0",
+    "gnu lesser general public license v3 (lgplv3)": "LGPL-3.0-only", "lgplv3": "LGPL-3.0-only",
+    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0", "isc license (iscl)": "ISC",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """A package that comes with Maskwright, or with one of its extras."""
+
+    name: str
+    version: str
+    licence: str
+    comes_with: str
+
+
+def licence_of(package: Distribution) -> str:
+    """The licence as an SPDX expression, or as the package puts it."""
+    meta = package.metadata
+    told = [meta.get("License-Expression"), meta.get("License")]
+    told += [c.split(" :: ")[-1] for c in meta.get_all("Classifier", []) if c.startswith("License :: ")]
+    for text in filter(None, told):
+        if text == meta.get("License-Expression"):
+            return str(text)
+        first = str(text).strip().splitlines()[0].strip()
+        for name in (first, first.removeprefix("The ")):
+            if name.lower() in NAMES:
+                return NAMES[name.lower()]
+    return next((str(t).strip().splitlines()[0] for t in told if t), "unknown")
+
+
+def licences_in(expression: str) -> set[str]:
+    """The licences that an SPDX expression names; an exception to one only widens it."""
+    words = expression.replace("(", " ").replace(")", " ").split()
+    found, skip = set(), False
+    for word in words:
+        if skip or word in ("AND", "OR", "WITH"):
+            skip = word == "WITH"
+            continue
+        found.add(word)
+    return found
+
+
+def parts() -> list[Part]:
+    """Everything that an installation with all extras brings, by name."""
+    found: dict[str, Part] = {}
+    for extra in ("", *EXTRAS):
+        queue = deque(
+            needs(distribution("maskwright"), {extra}) if extra else needs(distribution("maskwright"), set())
+        )
+        while queue:
+            requirement = queue.popleft()
+            name = canonicalize_name(requirement.name)
+            if name in found:
+                continue
+            package = distribution(name)
+            found[name] = Part(name, package.version, licence_of(package), extra or "Maskwright itself")
+            queue.extend(needs(package, requirement.extras))
+    return sorted(found.values(), key=lambda part: part.name)
+
+
+def needs(package: Distribution, extras: set[str]) -> list[Requirement]:
+    """What a package needs here: in this Python, on this system, with these extras."""
+    found = []
+    for text in package.requires or ():
+        requirement = Requirement(text)
+        here = [{"extra": e} for e in sorted(extras)] or [{"extra": ""}]
+        if requirement.marker is not None and not any(requirement.marker.evaluate(e) for e in here):
+            continue
+        try:
+            distribution(requirement.name)
+        except PackageNotFoundError:
+            continue  # for another system
+        found.append(requirement)
+    return found
+
+
+PAGE_TEXT = """\
+# Licences
+
+Maskwright is under [Apache-2.0](../LICENSE). An installation brings these packages with it; the last column says which
+extra (`pip install maskwright[frames]`) needs them. Made by `make docs` from what the packages say of themselves; a
+test keeps it complete and refuses licences that do not go with Apache-2.0. `make sbom` writes the same with versions as
+a software bill of materials (CycloneDX).
+
+| package | licence | comes with |
+| --- | --- | --- |
+{rows}
+
+The bundled Adult table is UCI's (CC BY 4.0), its hierarchies are ARX's (Apache-2.0).
+"""
+
+
+def page() -> str:
+    return PAGE_TEXT.format(rows="\n".join(f"| {p.name} | {p.licence} | {p.comes_with} |" for p in parts()))
+
+
+def bill() -> dict[str, Any]:
+    """A software bill of materials in the form of CycloneDX 1.6."""
+
+    def component(kind: str, name: str, number: str, licence: str) -> dict[str, Any]:
+        purl = f"pkg:pypi/{name}@{number}"
+        licences = [{"expression": licence}]
+        return {
+            "type": kind,
+            "bom-ref": purl,
+            "name": name,
+            "version": number,
+            "purl": purl,
+            "licenses": licences,
+        }
+
+    own = component("application", "maskwright", version("maskwright"), "Apache-2.0")
+    there = parts()
+    direct = {canonicalize_name(r.name) for r in needs(distribution("maskwright"), set())}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": own},
+        "components": [component("library", p.name, p.version, p.licence) for p in there],
+        "dependencies": [
+            {
+                "ref": own["bom-ref"],
+                "dependsOn": [f"pkg:pypi/{p.name}@{p.version}" for p in there if p.name in direct],
+            }
+        ],
+    }
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        path = Path(sys.argv[1])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(bill(), indent=1) + "\n", encoding="utf-8")
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""One memory limit for the whole process: how it is written, and who gets what of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maskwright.core import budget
+from maskwright.core.budget import ENGINE, MB, OVER, PYTHON, Budget, size
+from maskwright.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("4GB", 4 * 10**9), ("4GiB", 4 * 2**30), ("500 mb", 500 * MB), ("1.5gb", 1_500 * MB), ("2TiB", 2**41)],
+)
+def test_amounts(text: str, limit: int) -> None:
+    assert Budget.of(text).limit == limit
+
+
+def test_a_share_of_the_machine_and_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "machine", lambda: 8 * 10**9)
+    assert Budget.of("50%").limit == 4 * 10**9
+    assert Budget.of(None).limit == 6 * 10**9
+
+
+@pytest.mark.parametrize("text", ["lots", "-1GB", "4", "", "4 GB or so", "0x4GB"])
+def test_what_is_no_amount(text: str) -> None:
+    with pytest.raises(UsageError, match="is not an amount; write it as 4GB, 500MB or 50%"):
+        Budget.of(text)
+
+
+def test_too_little() -> None:
+    with pytest.raises(UsageError, match=r"'100MB' is too little: .* whole process.* allow 300 MB or more"):
+        Budget.of("100MB")
+
+
+def test_the_engine_gets_what_arrays_leave_over() -> None:
+    whole = Budget.of("2GB")
+    assert OVER * whole.engine() + PYTHON == pytest.approx(2000 * MB, abs=10)
+    assert whole.engine() - whole.engine(500 * MB) == pytest.approx(500 * MB / OVER, abs=2)
+    assert whole.engine(5000 * MB) == ENGINE
+    assert PYTHON + whole.arrays + OVER * whole.engine(whole.arrays) == pytest.approx(2000 * MB, abs=10)
+
+
+def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
+    for name, text in (("a", "1000000\n"), ("b", "max\n")):
+        (tmp_path / name).write_text(text)
+    assert budget._limits([tmp_path / "a", tmp_path / "b", tmp_path / "none"]) == [1_000_000]
+    assert budget.machine() > 0
+
+
+def test_sizes_for_people() -> None:
+    sizes = [size(x) for x in (0, 10, 5_000, 2_500_000, 593_440_000, 4 * 10**9, 1.25e12)]
+    assert sizes == ["nothing", "1 kB", "5 kB", "2.5 MB", "593 MB", "4 GB", "1.25 TB"]

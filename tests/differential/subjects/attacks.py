@@ -1,0 +1,317 @@
+"""Attacks that read the classes of a release, against counting by hand and against every world they leave open."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from maskwright.attacks import ATTACKS
+from maskwright.core.adversary import Adversary, Target
+from maskwright.core.beliefs import Beliefs
+from maskwright.core.hierarchy import Hierarchy
+from maskwright.core.settings import build
+from maskwright.methods import METHODS
+from tests.attacks.test_absence import by_listing
+from tests.differential.oracles.facts import with_facts
+from tests.differential.oracles.lattices import Problem
+from tests.differential.oracles.metrics import Shown
+from tests.differential.oracles.models import Asked
+from tests.differential.subjects import Subject
+from tests.differential.subjects.lattices import task_of
+from tests.differential.subjects.models import model_of, population
+from tests.differential.tables import Node, Small, Value, small
+
+NEIGHBOUR = Adversary()
+
+
+def published(
+    table: Small,
+    node: Node,
+    k: int = 1,
+    star: bool = False,
+    asked: list[Asked] | None = None,
+    people: Any = (),
+) -> tuple[Target, Shown] | None:
+    """A release at one node, small classes dropped, as an attack sees it, and as plain Python does."""
+    levels = {key.name: [n] for key, n in zip(table.keys, node, strict=True)}
+    wanted = [Asked("k-anonymity", {"k": k})]
+    made = Problem(table, wanted, suppression=Fraction(1), star=star, levels=levels, people=tuple(people))
+    truth = made.evaluate(node)
+    if truth is None:
+        return None
+    how = build(METHODS, "method", "optimal-lattice", made.options(), "here")
+    task = task_of(made)
+    models = [model_of(a) for a in [*wanted, *(asked or [])]]
+    target = Target(how.group(task), models, how, task.context, task.census)
+    return target, Shown(table, node, truth.kept, truth.gone, star, False)
+
+
+def some_release(
+    rng: Random, asked: bool = False, **more: Any
+) -> tuple[Target, Shown, list[list[str]] | None] | None:
+    """At a random node; `asked`: perhaps with a model that says which sets of values are secret."""
+    table = small(rng, **more)
+    sets = None
+    wanted: list[Asked] = []
+    if asked and table.domains["s"] and rng.random() < 0.4:
+        domain = table.domains["s"]
+        sets = [sorted(rng.sample(domain, rng.randint(1, len(domain)))) for _ in range(rng.randint(1, 2))]
+        wanted = [Asked("simple-l-diversity", {"l": str(rng.randint(2, 3)), "sets": sets, "attribute": "s"})]
+    node = table.top if rng.random() < 0.3 else rng.choice(table.nodes)
+    found = published(table, node, rng.randint(1, 2), rng.random() < 0.3, wanted)
+    return None if found is None else (*found, sets)
+
+
+def run(name: str, target: Target, who: Adversary = NEIGHBOUR, **options: Any) -> Beliefs:
+    return build(ATTACKS, "attack", name, options, "here").run(target, who)
+
+
+def secret_sets(shown: Shown, name: str, sets: list[list[str]] | None) -> list[list[str]]:
+    return sets if sets is not None and name == "s" else [[v] for v in shown.table.domains[name]]
+
+
+def linkage(rng: Random) -> str:
+    table = small(rng)
+    people = population(rng, table)
+    node, k = rng.choice(table.nodes), rng.randint(1, 2)
+    found = published(table, node, k, rng.random() < 0.3, people=people)
+    if found is None:
+        return "refused"
+    target, shown = found
+    who = Adversary("journalist") if rng.random() < 0.4 else NEIGHBOUR
+    beliefs = run("linkage", target, who)
+    raw, sizes = Counter(table.rows), [len(rows) for rows in shown.groups]
+    before, after = Fraction(1, min(raw.values())), Fraction(1, min(sizes))
+    average = Fraction(len(sizes), sum(sizes))
+    assert Fraction(beliefs.measures["after"]["average"]) == average
+    assert beliefs.measures["before"]["unique"] == sum(n == 1 for n in raw.values())
+    matching = [
+        len(people) if shown.is_starred(rows)
+        else sum(table.label(node, p) == table.label(node, table.rows[rows[0]]) for p in people)
+        for rows in shown.groups
+    ]  # fmt: skip
+    journalist = beliefs.measures["journalist"]["after"]
+    assert journalist["highest"] == Fraction(1, min(matching))
+    linked = sum(
+        (Fraction(len(rows), m) for rows, m in zip(shown.groups, matching, strict=True)), Fraction(0)
+    )
+    assert journalist["marketer"] == linked / sum(sizes)
+    if who.name == "journalist":
+        everybody = Counter(people)
+        before, after = Fraction(1, min(everybody[r] for r in raw)), Fraction(1, min(matching))
+    assert (beliefs.worst.before, beliefs.worst.after) == (before, after)
+    limit = k if k > 1 else 2
+    assert beliefs.measures["vulnerable_people"] == sum(n for n in sizes if n < limit)
+    assert beliefs.measures["dropped_people"] == (0 if shown.star else len(shown.gone))
+    assert beliefs.kind == "exact"
+    return who.name
+
+
+def shares(shown: Shown, name: str, sets: list[list[str]]) -> list[tuple[Fraction, Fraction, int]]:
+    """(share in the class, share in the table, class) of every secret that a class holds."""
+    column, found = shown.table.secrets[name], []
+    for g, rows in enumerate(shown.groups):
+        for members in sets:
+            here, whole = sum(column[i] in members for i in rows), sum(v in members for v in column)
+            if here:
+                found.append((Fraction(here, len(rows)), Fraction(whole, shown.table.n), g))
+    return found
+
+
+def homogeneity(rng: Random) -> str:
+    made = some_release(rng, asked=True)
+    if made is None:
+        return "refused"
+    target, shown, sets = made
+    beliefs = run("homogeneity", target)
+    every = {name: shares(shown, name, secret_sets(shown, name, sets)) for name in shown.table.secrets}
+    pairs = [p for found in every.values() for p in found]
+    worst = max((a for a, _, _ in pairs), default=Fraction(0))
+    assert beliefs.worst.after == worst
+    if worst:
+        assert beliefs.worst.before in {b for a, b, _ in pairs if a == worst}
+    for name, found in every.items():
+        limit = beliefs.measures["attributes"][name]["threshold"]
+        above = {g for a, _, g in found if a > limit}
+        people = sum(len(shown.groups[g]) for g in above)
+        assert beliefs.measures["attributes"][name]["vulnerable_people"] == people
+    return "certain" if worst == 1 else "uncertain"
+
+
+def skewness(rng: Random) -> str:
+    made = some_release(rng, asked=True)
+    if made is None:
+        return "refused"
+    target, shown, sets = made
+    beliefs = run("skewness", target)
+    for name in shown.table.secrets:
+        found = shares(shown, name, secret_sets(shown, name, sets))
+        measured = beliefs.measures["attributes"][name]
+        assert measured["ratio"] == max((a / b for a, b, _ in found), default=0)
+        assert measured["gain"]["gain"] == max((a - b for a, b, _ in found), default=0)
+        doubled = {g for a, b, g in found if a > 2 * b}
+        assert measured["vulnerable_people"] == sum(len(shown.groups[g]) for g in doubled)
+    ratio = max(m["ratio"] for m in beliefs.measures["attributes"].values())
+    if ratio:
+        assert beliefs.worst.after / beliefs.worst.before == ratio
+    return "doubled" if ratio > 2 else "less"
+
+
+def similarity(rng: Random) -> str:
+    numbers = rng.random() < 0.5
+    made = some_release(rng, secrets=1, numbers=numbers)
+    if made is None:
+        return "refused"
+    target, shown, _ = made
+    column, domain = shown.table.secrets["s"], shown.table.domains["s"]
+    ranges: list[set[str]] = []
+    width = Fraction(rng.choice(["0", "1/10", "1/4"]))
+    if numbers and len(domain) >= 3:
+        values = sorted(map(Fraction, domain))
+        far = (values[-1] - values[0]) * width
+        ranges = [{v for v in domain if low <= Fraction(v) <= low + far} for low in values]
+    elif domain:
+        label = {v: rng.choice("xy") for v in domain}
+        tree = Hierarchy.of("s", domain, [("kind", [label[v] for v in domain])])
+        target = replace(target, context=replace(target.context, hierarchies={"s": tree}))
+        blocks = [{v for v in domain if label[v] == x} for x in sorted(set(label.values()))]
+        ranges = [b for b in blocks if 1 < len(b) < len(domain)]
+    attack = build(ATTACKS, "attack", "similarity", {"width": width}, "here")
+    assert attack.applies(target) == bool(ranges)
+    if not ranges:
+        return "does not apply"
+    beliefs = attack.run(target, NEIGHBOUR)
+    found = [Fraction(sum(column[i] in r for i in rows), len(rows)) for rows in shown.groups for r in ranges]
+    assert beliefs.worst.after == max(found)
+    return "by range" if numbers else "by tree"
+
+
+def background_knowledge(rng: Random) -> str:
+    made = some_release(rng, secrets=1, most=6)
+    if made is None:
+        return "refused"
+    target, shown, _ = made
+    k = rng.choice([1, 1, 2])
+    beliefs = run("background-knowledge", target, Adversary("insider", facts=k), most=2)
+    buckets = [shown.table.values("s", rows) for rows in shown.groups]
+    truth = [with_facts(buckets, h) for h in range(k + 1)]
+    assert beliefs.measures["attributes"]["s"]["implications"][: k + 1] == truth
+    assert (beliefs.worst.before, beliefs.worst.after) == (truth[0], truth[k])
+    return "certain" if truth[k] == 1 else "uncertain"
+
+
+def absence(rng: Random) -> str:
+    """What is believed about people who were dropped because their class violated l-diversity."""
+    table = small(rng, secrets=1, keys=1, most=8)
+    if not table.domains["s"]:
+        return "no values"
+    flagged = sorted(rng.sample(table.domains["s"], rng.randint(1, min(2, len(table.domains["s"])))))
+    k, ell = rng.randint(1, 2), Fraction(rng.randint(3, 6), 2)
+    asked = [Asked("k-anonymity", {"k": k}),
+             Asked("simple-l-diversity", {"l": str(ell), "values": flagged, "attribute": "s"})]  # fmt: skip
+    node = rng.choice(table.nodes)
+    made = Problem(
+        table, asked, suppression=Fraction(1), by_size=False, levels={table.keys[0].name: [node[0]]}
+    )
+    truth = made.evaluate(node)
+    if truth is None:
+        return "refused"
+    how, task = build(METHODS, "method", "optimal-lattice", made.options(), "here"), task_of(made)
+    target = Target(how.group(task), [model_of(a) for a in asked], how, task.context)
+    attack = build(ATTACKS, "attack", "absence", {}, "here")
+    gone = [rows for rows in table.classes(node).values() if rows[0] in truth.gone and len(rows) >= k]
+    assert attack.applies(target) == bool(gone)
+    if not gone:
+        return "nobody dropped for values"
+    beliefs = attack.run(target, NEIGHBOUR)
+    shown = [table.secrets["s"][i] for rows in truth.kept for i in rows]
+    weights = [shown.count(v) for v in flagged]
+    worst = Fraction(0)
+    for size in {len(rows) for rows in gone}:
+        cap = int(size / ell)
+        mine = list(weights)
+        if not any(w and cap < size for w in mine):  # what nobody has is taken to occur once
+            mine = [max(1, w) for w in mine]
+        found = by_listing(size, [*mine, len(shown) - sum(weights)], [cap] * len(flagged))
+        assert found is not None
+        worst = max(worst, *found[:-1])
+    assert beliefs.worst.after == worst
+    assert beliefs.measures["dropped_for_values"] == sum(map(len, gone))
+    return "dropped"
+
+
+def background_join(rng: Random) -> str:
+    made = some_release(rng, secrets=2)
+    if made is None:
+        return "refused"
+    target, shown, _ = made
+    table = shown.table
+    worst, certain = Fraction(0), 0
+    for known, asked in (("s", "t"), ("t", "s")):
+        sure = 0
+        for rows in shown.groups:
+            for value in set(table.values(known, rows)):
+                match = [table.secrets[asked][i] for i in rows if table.secrets[known][i] == value]
+                top = max((match.count(v) for v in match if v is not None), default=0)
+                worst = max(worst, Fraction(top, len(match)))
+                sure += len(match) if top == len(match) else 0
+        certain = max(certain, sure)
+    beliefs = run("background-join", target)
+    assert beliefs.worst.after == worst
+    assert beliefs.measures["certain_people"] == certain
+    return "certain" if worst == 1 else "uncertain"
+
+
+def intersection(rng: Random) -> str:
+    """The same column under two groupings: every assignment that both tables allow."""
+    table = small(rng, secrets=1, most=6, keys=2)
+    nodes = [rng.choice(table.nodes), rng.choice(table.nodes)]
+    if rng.random() < 0.7:  # each shows what the other hides
+        nodes = [(0, table.top[1]), (table.top[0], 0)]
+    pair = [published(table, node) for node in nodes]
+    assert pair[0] is not None
+    assert pair[1] is not None
+    targets = [replace(p[0], name=f"table-{i}") for i, p in enumerate(pair) if p is not None]
+    attack: Any = build(ATTACKS, "attack", "intersection", {}, "here")
+    beliefs = attack.over(targets, NEIGHBOUR)
+    values = table.secrets["s"]
+    groups = [p[1].groups for p in pair if p is not None]
+
+    def seen(world: tuple[Value, ...]) -> list[list[Counter[Value]]]:
+        return [[Counter(world[i] for i in rows) for rows in listed] for listed in groups]
+
+    truth = seen(values)
+    worlds = [w for w in itertools.product(sorted(set(values), key=repr), repeat=table.n) if seen(w) == truth]
+    worst = max(
+        (
+            Fraction(sum(w[i] == v for w in worlds), len(worlds))
+            for i in range(table.n)
+            for v in table.domains["s"]
+        ),
+        default=Fraction(0),
+    )
+    assert beliefs.kind == "exact"
+    assert beliefs.worst.after == worst, (beliefs.worst, worst)
+    alone = max((a for p in pair if p is not None for a, _, _ in shares(p[1], "s", [[v] for v in table.domains["s"]])),
+                default=Fraction(0))  # fmt: skip
+    return "more together" if worst > alone else "no more"
+
+
+def _subject(name: str, case: Any, *expect: str) -> Subject:
+    return Subject("attack", name, case, expect)
+
+
+SUBJECTS = [
+    _subject("linkage", linkage, "journalist", "neighbour", "refused"),
+    _subject("homogeneity", homogeneity, "certain", "uncertain"),
+    _subject("skewness", skewness, "doubled", "less"),
+    _subject("similarity", similarity, "by range", "by tree"),
+    _subject("background-knowledge", background_knowledge, "certain", "uncertain"),
+    _subject("absence", absence, "dropped"),
+    _subject("background-join", background_join, "certain", "uncertain"),
+    _subject("intersection", intersection, "more together", "no more"),
+]

@@ -1,0 +1,87 @@
+"""All subjects on random small tables: a few thousand in `make test`, more than 100,000 in `make test-long`.
+
+Other numbers: MASKWRIGHT_CASES=5000 python -m pytest tests/differential -m long; other tables: MASKWRIGHT_FROM=100000.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from maskwright.attacks import ATTACKS
+from maskwright.methods import METHODS
+from maskwright.methods.objectives import OBJECTIVES
+from maskwright.metrics import METRICS
+from maskwright.models import MODELS
+from tests.differential.subjects import compare, every_subject
+from tests.differential.subjects.metrics import NOT_COMPARED
+
+SUBJECTS = every_subject()
+QUICK = 40
+LONG = int(os.environ.get("MASKWRIGHT_CASES", "1600"))
+FIRST = int(os.environ.get("MASKWRIGHT_FROM", "0"))
+
+
+def total(cases: int) -> int:
+    return sum(max(1, int(cases * s.weight)) for s in SUBJECTS.values())
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_few_tables(name: str, record_property: Callable[[str, object], None]) -> None:
+    subject = SUBJECTS[name]
+    cases = max(1, int(QUICK * subject.weight))
+    kinds = compare(subject, 0, cases)
+    record_property("tables", cases)
+    assert kinds.keys() & set(subject.expect), f"nothing was compared: {dict(kinds)}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_many_tables(name: str, record_property: Callable[[str, object], None]) -> None:
+    subject = SUBJECTS[name]
+    cases = max(1, int(LONG * subject.weight))
+    kinds = compare(subject, FIRST, cases)
+    record_property("tables", cases)
+    assert set(subject.expect) <= kinds.keys() or cases < 1000, f"some cases never turned up: {dict(kinds)}"
+
+
+def test_the_long_run_has_more_than_a_hundred_thousand_tables() -> None:
+    assert total(1600) > 100_000
+    assert total(QUICK) > 3_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "registered"),
+    [
+        ("model", MODELS),
+        ("method", METHODS),
+        ("attack", ATTACKS),
+        ("metric", set(METRICS) - set(NOT_COMPARED)),
+    ],
+)
+def test_everything_that_is_registered_is_compared(kind: str, registered: object) -> None:
+    """A new model, method, attack or metric needs an oracle in plain Python (see CONTRIBUTING.md)."""
+    assert {s.name for s in SUBJECTS.values() if s.kind == kind} == set(registered)  # type: ignore[call-overload]
+
+
+def test_every_objective_is_compared() -> None:
+    for method in ("optimal-lattice", "samarati", "incognito"):
+        compared = {s.detail for s in SUBJECTS.values() if s.name == method}
+        assert compared == set(OBJECTIVES)
+
+
+def test_a_difference_says_how_to_see_it_again() -> None:
+    """The runner is no use if it swallows a difference."""
+    from dataclasses import replace
+    from random import Random
+
+    def wrong(rng: Random) -> str:
+        assert rng.random() < 0.5, "larger"
+        return "smaller"
+
+    with pytest.raises(
+        AssertionError, match=r"see it again: python -m tests\.differential model:k-anonymity \d+"
+    ):
+        compare(replace(SUBJECTS["model:k-anonymity"], case=wrong), 0, 50)

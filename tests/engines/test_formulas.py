@@ -1,0 +1,72 @@
+"""The same rule inside the database: cells are refused, escaped and read back as Python would."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from maskwright.core.formulas import escape, unescape, would_run
+from maskwright.engines import formulas, sql
+from maskwright.engines.base import Engine, Reading
+from maskwright.engines.duck import DuckDBEngine
+from maskwright.errors import InputError
+from tests.engines.conftest import flat, plan
+
+CELLS = st.lists(
+    st.text(st.sampled_from("=+-@'\"\t\r\n;,.|1ex＝＋－＠ \u00a0\u200b\ufeffé"), max_size=8),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CELLS)
+def test_the_database_agrees_with_python(engine: DuckDBEngine, cells: list[str]) -> None:
+    import numpy as np
+
+    db = engine._db
+    with db.tables({"cells": {"v": np.array(cells, dtype=object)}}):
+        marked, unmarked = (f(sql.column("v")) for f in (formulas.marked, formulas.unmarked))
+        rows = db.rows(sql.select([sql.column("v"), marked, unmarked], sql.relation("cells")), {})
+        assert [(v, escape(v), unescape(v)) for v in cells] == rows
+        bad = any(map(would_run, cells))
+        if bad:
+            with pytest.raises(InputError, match="spreadsheet would run"):
+                formulas.refuse(db, sql.relation("cells"), "a", sql.column("v"), {})
+        else:
+            formulas.refuse(db, sql.relation("cells"), "a", sql.column("v"), {})
+
+
+def test_written_and_read_back(engine: Engine, tmp_path: Path) -> None:
+    header, rows = ["@id", "=b"], [["=1+1", "a"], ["'x", "a;=2"], ["-3", "'"], ["x", ""]]
+    path = tmp_path / "in.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    table = engine.open(path, Reading())
+    recoded = engine.recode(table, plan(header, {}))
+    out = tmp_path / "out.csv"
+    with pytest.raises(InputError, match="name of column '@id'"):
+        engine.write(recoded, out, "csv")
+    assert not out.exists()
+    engine.write(recoded, out, "csv", "escape")
+    with out.open(newline="", encoding="utf-8") as file:
+        written = list(csv.reader(file))
+    assert written[0] == ["'@id", "'=b"]
+    assert sorted(written[1:]) == sorted([["'=1+1", "a"], ["''x", "a;'=2"], ["-3", "''"], ["x", ""]])
+    back = engine.sample(engine.open(out, Reading(escaped=True)), 10)
+    assert sorted((r["@id"], r["=b"] or "") for r in back) == sorted(map(tuple, rows))
+    engine.write(recoded, out, "csv", "allow")
+    assert "=1+1" in out.read_text(encoding="utf-8").replace("'", "")
+    engine.write(recoded, tmp_path / "out.parquet", "parquet")
+
+
+def test_the_error_names_the_column_and_the_remedy(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\nx,=HYPERLINK()\ny,z\n", encoding="utf-8")
+    table = engine.recode(engine.open(path, Reading()), plan(["a", "b"], {"a": (flat("a", ["x", "y"]), 1)}))
+    with pytest.raises(InputError, match=r"column 'b'.*'=HYPERLINK\(\)'.*formulas: escape.*allow"):
+        engine.write(table, tmp_path / "out.csv", "csv")

@@ -1,0 +1,101 @@
+"""Nothing of a table is ever run: hostile names and values through every kind of source, recoding and engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, groups, policy, table
+from maskwright.core.policy import Policy
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading
+from maskwright.errors import InputError
+from maskwright.publish import Job, run
+from maskwright.verify import verify
+
+ENGINES = ["duckdb"]  # another engine is one more name here
+RECODINGS = ["generalise", "bucketize", "permute"]
+
+
+def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> tuple[list[str], Counter[Any]]:
+    """Publish to a folder and verify it; the columns and, for each, how often each value was published."""
+    out = folder / "release"
+    run(Job(source, Policy.load(asked), out, overwrite=out.exists(), engine=engine))
+    assert verify(out).ok
+    assert not list(folder.rglob(CANARY)), "something of the table was run"
+    opened = open_engine(engine)
+    try:
+        names, cells = [], Counter[Any]()
+        for path in sorted(
+            p for p in (out / "public").iterdir() if p.stem != "mapping" and p.suffix in (".csv", ".parquet")
+        ):
+            found = opened.open(path, Reading())
+            names += [c.name for c in found.columns]
+            for column in found.columns:
+                domain = opened.domain(found, column.name)
+                cells.update({(column.name, v): n for v, n in zip(domain.values, domain.counts, strict=True)})
+        return names, cells
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_name_and_value(
+    kind: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each name plays a role, each value is published; names, values and their numbers come out as they went in."""
+    monkeypatch.chdir(tmp_path)
+    shift = list(SOURCES).index(kind)
+    for i, names in enumerate(groups()):
+        if kind == "csv":
+            names = [n.strip() or "a" for n in names]
+        names = names[shift:] + names[:shift]  # another role for each kind of source
+        rows = table(names)
+        asked = policy(names, RECODINGS[i % 3])
+        source = SOURCES[kind](names, rows, tmp_path)
+        found, cells = released(source, asked, tmp_path, engine)
+        group = {"group"} if i % 3 else set()
+        assert set(names[1:]) <= set(found), found
+        assert len(set(found) - set(names[1:])) == len(group)
+        for j in (3, 4):
+            for value, n in Counter(row[j] for row in rows).items():
+                assert cells[names[j], value] == n, (names[j], value)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("why", REFUSED)
+def test_names_that_cannot_be_told_apart_are_refused(kind: str, why: str, tmp_path: Path) -> None:
+    names = REFUSED[why]
+    if kind == "polars" and why == "twice":
+        pytest.skip("polars has no such tables")
+    source = SOURCES[kind](names, [("x", "y")] * 6, tmp_path)
+    engine = open_engine()
+    try:
+        with pytest.raises(InputError, match="NUL" if kind == "csv" and "NUL" in why else why):
+            engine.open(source, Reading())
+    finally:
+        engine.close()
+
+
+def test_the_lists_are_what_they_claim() -> None:
+    assert len(NAMES) == len(set(NAMES)) == len({n.lower() for n in NAMES})
+    assert len(VALUES) == len(set(VALUES))
+    assert {n for names in groups() for n in names} == set(NAMES)
+    assert all(len(set(names)) == len(names) for names in groups())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ten_thousand_columns(kind: str, tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(10_000)]
+    source = SOURCES[kind](names, [tuple(str(i % 2) for _ in names) for i in range(4)], tmp_path)
+    engine = open_engine()
+    try:
+        found = engine.open(source, Reading())
+        assert [c.name for c in found.columns] == names
+        assert engine.domain(found, "c9999").counts == (2, 2)
+    finally:
+        engine.close()

@@ -1,0 +1,81 @@
+"""The harness, ready to run: the shim compiled, and tables to publish."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from patients import POLICY, patients, write_csv
+
+HERE = Path(__file__).parent
+Harness = Callable[..., list[dict[str, Any]]]
+FINE = {"old", "nothing", "new"}
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        if os.environ.get("CI") == "true":
+            pytest.fail("faults need Linux and a C compiler (cc)")
+        pytest.skip("faults need Linux and a C compiler (cc)")
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, HERE / "shim.c", "-lrt"], check=True)
+    return library
+
+
+@pytest.fixture
+def harness(shim: Path, tmp_path: Path) -> Harness:
+    """Run an output with faults, each at so many moments; returns what was found for each fault."""
+    rows = patients()
+    write_csv(tmp_path / "patients.csv", rows)
+    write_csv(tmp_path / "others.csv", [[*row[:5], "XYZ"["ABC".index(row[5])]] for row in rows])
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    tmp_path.chmod(0o755)
+
+    def run(output: str, faults: Mapping[str, int], seed: int = 1, **more: Any) -> list[dict[str, Any]]:
+        if output == "parquet":
+            _as_parquet(tmp_path)
+        settings = {"folder": str(tmp_path), "output": output, "faults": dict(faults), "seed": seed, **more}
+        environment = {**os.environ, "LD_PRELOAD": str(shim), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, str(HERE / "harness.py"), json.dumps(settings)],
+            capture_output=True, text=True, timeout=7200, check=False, env=environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [one["fault"] for one in found] == list(faults)
+        if report := os.environ.get("FAULTS_REPORT"):
+            with Path(report).open("a", encoding="utf-8") as file:
+                file.write(done.stdout)
+        return found
+
+    return run
+
+
+def _as_parquet(folder: Path) -> None:
+    import duckdb
+
+    for name in ("patients", "others"):
+        rows = duckdb.read_csv(str(folder / f"{name}.csv"), all_varchar=True)
+        rows.write_parquet(str(folder / f"{name}.parquet"), compression="uncompressed")
+    sizes = {(folder / f"{name}.parquet").stat().st_size for name in ("patients", "others")}
+    assert len(sizes) == 1, "to be rewritten with the same size"
+
+
+def only(found: list[dict[str, Any]], allowed: set[str] = FINE) -> dict[str, int]:
+    """Nothing but these outcomes; returns how often each came, over all faults."""
+    total: dict[str, int] = {}
+    for one in found:
+        assert set(one["found"]) <= allowed, json.dumps(one, indent=1)
+        for outcome, n in one["found"].items():
+            total[outcome] = total.get(outcome, 0) + n
+    return total

@@ -1,0 +1,243 @@
+"""Single faults that were found once, each with what must come of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import maskwright as mw
+from maskwright.core.events import Event
+from maskwright.errors import InputError, UsageError
+from maskwright.stopping import Stopping
+from patients import POLICY, leftovers, patients, write_csv
+
+COMMAND = [sys.executable, "-m", "maskwright.cli"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    return write_csv(tmp_path / "p.csv", patients())
+
+
+def anonymize(folder: Path, *more: str) -> list[str]:
+    return [*COMMAND, "anonymize", str(folder / "p.csv"), "-p", str(folder / "policy.yaml"), "-o", "r", *more]
+
+
+# --- the input changes --------------------------------------------------------------------------------
+
+
+def rewriting(source: Path, other: bytes) -> Callable[[Event], None]:
+    """Write other content of the same size, and set the time back, when the search begins."""
+
+    def changed(event: Event) -> None:
+        if event.text == "searching":
+            times = source.stat()
+            source.write_bytes(other)
+            os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+            assert source.stat().st_size == times.st_size
+
+    return changed
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("where", ["folder", "memory"])
+def test_an_input_that_is_rewritten_with_the_same_size_and_time(
+    table: Path, tmp_path: Path, kind: str, where: str
+) -> None:
+    source, other = table, table.read_bytes().replace(b",A\r", b",X\r")
+    if kind == "parquet":
+        import duckdb
+
+        (tmp_path / "q.csv").write_bytes(other)
+        for name in ("p", "q"):
+            rows = duckdb.read_csv(str(tmp_path / f"{name}.csv"), all_varchar=True)
+            rows.write_parquet(str(tmp_path / f"{name}.parquet"), compression="uncompressed")
+        source, other = tmp_path / "p.parquet", (tmp_path / "q.parquet").read_bytes()
+    assert other != source.read_bytes()
+    destination = tmp_path / "r" if where == "folder" else None
+    with pytest.raises(InputError, match="changed while"):
+        mw.anonymize(source, tmp_path / "policy.yaml", destination, on_event=rewriting(source, other))
+    assert not (tmp_path / "r").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_an_engine_that_does_not_start_leaves_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    with pytest.raises(UsageError, match="does not start"):
+        mw.anonymize(table, tmp_path / "policy.yaml", memory="lots")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_half_a_record_of_what_was_tried_is_no_all_clear(table: Path, tmp_path: Path) -> None:
+    """Whoever was killed while noting it may have tried something: nothing is guaranteed, once."""
+    first = mw.anonymize(table, tmp_path / "policy.yaml")
+    assert first.history["chosen_by_looking"] is False
+    [record] = Path(os.environ["MASKWRIGHT_STATE"]).rglob("*.jsonl")
+    record.write_bytes(record.read_bytes() + b'{"day": "20')
+    assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is True
+    assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is False
+
+
+# --- stopping -----------------------------------------------------------------------------------------
+
+
+def test_who_asks_to_stop_too_late_is_told_the_truth(table: Path, tmp_path: Path) -> None:
+    place = tmp_path / "r"
+    made = mw.anonymize(table, tmp_path / "policy.yaml", place, cancelled=place.exists)
+    assert made.path == place, "it was published, so nobody may say that nothing was"
+
+
+@pytest.mark.parametrize("text", ["Query interrupted", "Traceback …\nKeyboardInterrupt: \n"])
+def test_what_the_engine_makes_of_a_ctrl_c(table: Path, tmp_path: Path, text: str) -> None:
+    def stopped(event: Event) -> None:
+        if event.text == "recoding":
+            raise RuntimeError(text)
+
+    with pytest.raises(KeyboardInterrupt):
+        mw.anonymize(table, tmp_path / "policy.yaml", tmp_path / "r", on_event=stopped)
+    assert not (tmp_path / "r").exists()
+
+
+def test_signals_that_were_ignored_stay_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Stopping(ends_here=False):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)  # the second one does not disturb the cleaning up
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_ctrl_c_in_a_finalizer_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    class Thing:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Stopping(ends_here=False) as stopping:
+        thing = Thing()
+        del thing
+        assert stopping.is_set(), "so that the next step of the run stops"
+    assert "Exception ignored" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_command(table: Path, tmp_path: Path, number: signal.Signals) -> None:
+    command = anonymize(tmp_path, "--verbose")
+
+    def usual() -> None:  # whoever runs the tests may ignore it
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=usual
+    ) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline()]  # it has begun
+        process.send_signal(number)
+        lines += process.stderr.readlines()
+    assert process.returncode == 130, lines
+    assert [x for x in lines if x.startswith("maskwright: ")] == [
+        "maskwright: cancelled; nothing was published\n"
+    ]
+    assert "Traceback" not in "".join(lines)
+    assert not (tmp_path / "r").exists()
+    assert not leftovers(tmp_path)
+
+
+# --- nobody reads what is printed ---------------------------------------------------------------------
+
+
+def unread(command: list[str], folder: Path) -> tuple[int, str]:
+    """Run a command whose output is a pipe that nobody reads."""
+    out, into = os.pipe()
+    os.close(out)
+    done = subprocess.run(command, cwd=folder, stdout=into, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(into)
+    return done.returncode, done.stderr
+
+
+def test_a_verdict_that_cannot_be_told_is_no_success(table: Path, tmp_path: Path) -> None:
+    code, text = unread(anonymize(tmp_path), tmp_path)
+    assert (code, "Traceback" in text) == (0, False), "published, and verified"
+    with (tmp_path / "r/public/data-card.html").open("a") as file:
+        file.write("changed")
+    code, text = unread([*COMMAND, "verify", "r"], tmp_path)
+    assert code == 2, "0 would say that it is verified"
+    assert text == "maskwright: the system reports: Broken pipe; nothing was published\n"
+    with Path("/dev/full").open("wb") as out:
+        full = subprocess.run(
+            [*COMMAND, "verify", "r"],
+            cwd=tmp_path,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (full.returncode, full.stderr.count("\n")) == (2, 1)
+    assert "No space left" in full.stderr
+
+
+# --- places that cannot be written to -----------------------------------------------------------------
+
+
+@pytest.fixture
+def protected(tmp_path: Path) -> Iterator[Path]:
+    """A file system that is read-only, with a release and a leftover of a killed run in it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=False).returncode:
+        if os.environ.get("CI") == "true":
+            pytest.fail("a file system cannot be mounted (needs root)")
+        pytest.skip("a file system cannot be mounted (needs root)")
+    try:
+        mw.anonymize(
+            write_csv(tmp_path / "p.csv", patients()), mw.Policy.load(_policy(tmp_path)), place / "r"
+        )
+        (place / ".r.maskwright-0123456789abcdef.new").mkdir()
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def _policy(folder: Path) -> Path:
+    (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    return folder / "policy.yaml"
+
+
+def test_a_read_only_disk(protected: Path, tmp_path: Path) -> None:
+    for name, more in (("r", ["--overwrite"]), ("new", [])):
+        command = anonymize(tmp_path, *more)
+        command[command.index("-o") + 1] = str(protected / name)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert [x for x in done.stderr.splitlines() if not x.startswith("note: ")] == [
+            f"maskwright: the folder {str(protected)!r} is not writable; choose another place with -o"
+        ]
+    verified = subprocess.run(
+        [*COMMAND, "verify", str(protected / "r")], capture_output=True, text=True, check=False
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
+    for command in (["init", str(tmp_path / "p.csv"), "-o", str(protected / "policy.yaml")],
+                    ["audit", str(tmp_path / "p.csv"), "--qi", "sex", "--html", str(protected / "a.html")],
+                    ["compare", str(tmp_path / "p.csv"), "-p", str(tmp_path / "policy.yaml"), "-o",
+                     str(protected / "c")]):  # fmt: skip
+        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("maskwright: "), "Traceback" in done.stderr) == (
+            2,
+            1,
+            False,
+        )

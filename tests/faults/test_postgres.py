@@ -1,0 +1,73 @@
+"""The same for releases in PostgreSQL, and what can go wrong with a server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import FINE, Harness, only
+from tests.postgres.conftest import Server, initialised
+
+NETWORK = {"connection cut": 24, "backend terminated": 14, "server crashed": 5}
+LONG = 400
+
+
+@dataclass(frozen=True)
+class Crashing:
+    """How the harness reaches a server, and how it stops it and starts it again."""
+
+    settings: dict[str, Any]
+    server: Server
+
+
+@pytest.fixture
+def crashing() -> Iterator[Crashing]:
+    with initialised() as made:
+        tool = [made.binaries / "pg_ctl", "-D", made.data, "-l", made.folder / "log", "-w", "-o",
+                " ".join(f"'{option}'" if option else "''" for option in made.options)]  # fmt: skip
+        subprocess.run([*tool, "start"], check=True, stdout=subprocess.DEVNULL, cwd=made.folder, **made.user)
+        server = Server(made.port)
+        server.run("CREATE SCHEMA published")
+        try:
+            yield Crashing(
+                {"url": server.url(), "table": "published.people",
+                 "server": {"tool": list(map(str, tool)), "user": made.user}}, server,
+            )  # fmt: skip
+        finally:
+            subprocess.run([*tool, "stop", "-m", "immediate"], check=True, stdout=subprocess.DEVNULL,
+                           cwd=made.folder, **made.user)  # fmt: skip
+
+
+def nothing_beside(server: Server) -> None:
+    """Staging tables of killed runs are gone."""
+    [(number,)] = server.run("SELECT count(*) FROM pg_class WHERE relname LIKE 'maskwright%%'")
+    assert number == 0
+
+
+@pytest.mark.slow
+def test_a_table_of_a_database(harness: Harness, crashing: Crashing) -> None:
+    faults = {
+        "killed": 8,
+        "killed at a step": 8,
+        "Ctrl-C": 8,
+        "SIGTERM": 3,
+        "disk full from a step on": 6,
+        **NETWORK,
+    }
+    total = only(harness("postgres", faults, seed=9, **crashing.settings))
+    assert all(total[outcome] >= 10 for outcome in ("old", "new")), total
+    nothing_beside(crashing.server)
+
+
+@pytest.mark.long
+def test_thousands_of_moments(harness: Harness, crashing: Crashing, tmp_path: Path) -> None:
+    names = ["killed", "Ctrl-C", "Ctrl-C twice", "SIGTERM", "SIGHUP", "killed at a step", "Ctrl-C at a step",
+             "disk full from a step on", "disk error at a step", *NETWORK]  # fmt: skip
+    total = only(harness("postgres", dict.fromkeys(names, LONG), seed=10, **crashing.settings))
+    assert all(total[outcome] >= 100 for outcome in FINE), total
+    nothing_beside(crashing.server)

@@ -1,0 +1,72 @@
+"""One Spark cluster and one session for all tests here (see `MARKS`: they run in one process)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark import cluster, people
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def master() -> Iterator[str]:
+    """The address of a standalone cluster: one master, two workers."""
+    try:
+        import pyspark  # noqa: F401
+
+        from maskwright.engines.spark.session import java_home
+
+        java_home()
+    except Exception as problem:
+        _unavailable(str(problem))
+    try:
+        running = cluster.cluster(workers=2, cores=2, memory="1600m", options=cluster.QUICK)
+        address = running.__enter__()
+    except RuntimeError as problem:
+        _unavailable(str(problem))
+    try:
+        yield address
+    finally:
+        running.__exit__(None, None, None)
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"no Spark cluster: {reason}")
+    pytest.skip(f"no Spark cluster: {reason}")
+
+
+@pytest.fixture(scope="session")
+def spark(master: str) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    from maskwright.engines.spark.session import java_home
+
+    if (home := java_home()) is not None:
+        os.environ["JAVA_HOME"] = str(home)
+    settings = {
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
+        "spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2",  # two for a command
+        "spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "Asia/Tokyo", **cluster.SMALL,
+    }  # fmt: skip
+    builder = SparkSession.builder.master(master).appName("tests of maskwright")
+    session = builder.config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of people as a Parquet file."""
+    return people.stored(tmp_path_factory.mktemp("people"))

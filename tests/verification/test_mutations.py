@@ -1,0 +1,169 @@
+"""Hundreds of changed releases: `verify` rejects each; a recount exactly those that brute force calls unsafe."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from maskwright.errors import MaskwrightError
+from maskwright.judge import verify_release
+from tests.verification import mutations as change
+from tests.verification.releases import KINDS, Kind, tables_in
+
+Record = Callable[[str, object], None]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+LONG = int(os.environ.get("MASKWRIGHT_MUTATIONS", "400"))
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One correct release of each kind, made when it is first asked for."""
+    os.environ.setdefault("MASKWRIGHT_STATE", str(tmp_path_factory.mktemp("state") / "state"))
+    return Made(tmp_path_factory.mktemp("releases"))
+
+
+class Made(dict[str, Path]):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Path:
+        kind = next(k for k in KINDS if k.name == name)
+        self[name] = kind.make(self.folder / name)
+        return self[name]
+
+
+@pytest.fixture
+def copy(made: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[Kind], Path]]:
+    """A fresh copy of a correct release."""
+    number = iter(range(10**6))
+
+    def fresh(kind: Kind) -> Path:
+        for old in tmp_path.iterdir():
+            old.unlink() if old.is_symlink() or old.is_file() else shutil.rmtree(old)
+        return Path(shutil.copytree(made[kind.name], tmp_path / f"release{next(number)}"))
+
+    yield fresh
+
+
+def accepted(folder: Path, recount_only: bool = False, kind: Kind | None = None) -> bool:
+    """Does verification accept it? A refusal is one clear error or a verdict; anything else is a bug."""
+    try:
+        return verify_release(folder, recount_only, kind.policy if kind else None).ok
+    except MaskwrightError as problem:
+        assert "\n" not in str(problem)
+        return False
+
+
+@each_kind
+def test_what_was_made_is_accepted_and_safe(kind: Kind, copy: Callable[[Kind], Path]) -> None:
+    folder = copy(kind)
+    assert kind.safe(folder)
+    assert accepted(folder)
+    assert accepted(folder, recount_only=True)
+    assert accepted(folder, kind=kind)
+
+
+def rewritten(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> None:
+    rng = Random(f"rewrite {kind.name} {seed}")  # noqa: S311
+    folder = copy(kind)
+    how = rng.choice(change.REWRITES)
+    for path in tables_in(folder):
+        how(path, rng)
+    words = f"{how.__name__}, seed {seed}"
+    assert kind.safe(folder), words
+    assert not accepted(folder), words
+    assert accepted(folder, recount_only=True), words
+    assert accepted(folder, kind=kind), words
+
+
+def changed(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> bool:
+    """A random change of a table: was it safe?"""
+    rng = Random(f"change {kind.name} {seed}")  # noqa: S311
+    folder = copy(kind)
+    before = {p: p.read_bytes() for p in tables_in(folder)}
+    how: Callable[..., object] = rng.choice([*change.TABLES, *change.TABLES, *change.COLUMNS])
+    if how in change.TABLES:
+        change.change_table(folder, how, rng)  # type: ignore[arg-type]
+    else:
+        how(folder, rng)
+    words = f"{how.__name__}, seed {seed}"
+    same = all(p.is_file() and p.read_bytes() == data for p, data in before.items())
+    safe = kind.safe(folder)
+    assert accepted(folder) == same, words
+    assert accepted(folder, kind=kind) == safe, (words, safe)
+    if not safe:
+        assert not accepted(folder, recount_only=True), words
+    return safe
+
+
+def broken(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> None:
+    rng = Random(f"break {kind.name} {seed}")  # noqa: S311
+    folder = copy(kind)
+    how = rng.choice(change.FOLDERS)
+    how(folder, rng)
+    assert not accepted(folder), f"{how.__name__}, seed {seed}"
+
+
+def run(kind: Kind, copy: Callable[[Kind], Path], seeds: range, record: Record) -> None:
+    kinds: Counter[bool] = Counter()
+    for seed in seeds:
+        if seed % 8 == 0:
+            rewritten(kind, copy, seed)
+        elif seed % 8 in (1, 2):
+            broken(kind, copy, seed)
+        else:
+            kinds[changed(kind, copy, seed)] += 1
+    record("mutations", len(seeds))
+    assert kinds[False], "no unsafe change turned up"
+
+
+@each_kind
+def test_random_changes(kind: Kind, copy: Callable[[Kind], Path], record_property: Record) -> None:
+    run(kind, copy, range(32), record_property)
+
+
+@pytest.mark.long
+@each_kind
+@pytest.mark.parametrize("block", range(4))
+def test_many_random_changes(
+    kind: Kind, block: int, copy: Callable[[Kind], Path], record_property: Record
+) -> None:
+    begin = 1000 + block * LONG // 4
+    run(kind, copy, range(begin, begin + LONG // 4), record_property)
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=lambda kind: kind.name)
+def test_every_field_of_the_manifest(
+    kind: Kind, made: dict[str, Path], copy: Callable[[Kind], Path], record_property: Record
+) -> None:
+    """Whatever is edited, it is not the manifest that was written."""
+    document = json.loads((made[kind.name] / "public/manifest.json").read_text())
+    fields = list(change.leaves(document))
+    folder = copy(kind)
+    original = (folder / "public/manifest.json").read_bytes()
+    for path in fields:
+        change.edit(folder / "public/manifest.json", path)
+        assert not accepted(folder), path
+        assert not accepted(folder, recount_only=True), path
+        (folder / "public/manifest.json").write_bytes(original)
+    assert accepted(folder)
+    record_property("mutations", len(fields))
+    assert len(fields) > 20
+
+
+def test_tables_of_two_releases_are_exchanged(copy: Callable[[Kind], Path], made: dict[str, Path]) -> None:
+    folder = copy(KINDS[0])
+    shutil.copy(made["mondrian"] / "public/data.csv", folder / "public/data.csv")
+    assert not accepted(folder)
+    folder = copy(KINDS[0])
+    shutil.rmtree(folder / "public")
+    shutil.copytree(made["mondrian"] / "public", folder / "public")
+    assert not accepted(folder)
