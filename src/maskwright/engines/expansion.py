@@ -83,10 +83,12 @@ class Entries:
 
 def of_rows(plan: GroupPlan) -> Entries:
     """What is known of the rows, apart from shuffled values."""
-    kept = np.flatnonzero(plan.groups > 0)
-    groups = plan.groups[kept] if plan.group_column is not None or plan.blocks else np.zeros_like(kept)
+    there = plan.groups > 0
+    kept = slice(None) if there.all() else np.flatnonzero(there)  # no copies where nothing is left out
+    rows = plan.rows[kept]
+    groups = plan.groups[kept] if plan.group_column is not None or plan.blocks else np.zeros_like(rows)
     columns = [Shown(p.name, p.domain, p.texts) for p in plan.published]
-    return Entries.of(columns, [p.index[kept] for p in plan.published], groups, plan.rows[kept])
+    return Entries.of(columns, [p.index[kept] for p in plan.published], groups, rows)
 
 
 def of_block(plan: GroupPlan, b: int) -> Entries:

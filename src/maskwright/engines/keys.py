@@ -96,4 +96,6 @@ def numbered(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
     new[0] = True
     for k in keys:
         new[1:] |= k[1:] != k[:-1]
-    return [k[new] for k in keys], np.cumsum(new) - 1
+    numbers = np.cumsum(new)
+    numbers -= 1
+    return [k[new] for k in keys], numbers
