@@ -161,19 +161,28 @@ def check_members(
 
 def _classes(one: Recount, two: Recount) -> tuple[list[Ints], int]:
     """A key for each class of both, the same for classes with the same labels; and a bound of the keys."""
-    digits, radices = [list[Ints](), list[Ints]()], list[int]()
-    for i, (mine, theirs) in enumerate(zip(one.texts, two.texts, strict=True)):
-        first, second, radix = shared(mine, theirs)
-        digits[0].append(first[one.codes[i]])
-        digits[1].append(second[two.codes[i]])
-        radices.append(radix)
+    both = [shared(mine, theirs) for mine, theirs in zip(one.texts, two.texts, strict=True)]
+    radices = [radix for _, _, radix in both]
     packing = Packing.of(radices)
-    keys = [packing.pack(d) for d in digits]
+    sides = [([x[0] for x in both], one.codes), ([x[1] for x in both], two.codes)]
+    keys = [packing.pack(_Translated(*side)) for side in sides]
     if len(packing.words) == 1:
         return [k[0] for k in keys], prod(radices)
     n, words = len(one.rows), [np.concatenate(pair) for pair in zip(*keys, strict=True)]
     numbers = number(words, n + len(two.rows))[1]
     return [numbers[:n], numbers[n:]], len(numbers) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Translated:
+    """The digits of classes, one column at a time: all of them together may be larger than everything else."""
+
+    numbers: list[Ints]
+    codes: NDArray[np.int32]
+
+    def __getitem__(self, i: int) -> Ints:
+        digits: Ints = self.numbers[i][self.codes[i]]
+        return digits
 
 
 def _totals(keys: Sequence[Ints], counts: Ints) -> tuple[list[Ints], Ints]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,12 @@ from numpy.typing import NDArray
 from maskwright.core.classes import Ints
 
 WORD = 2**63  # a signed 64-bit integer holds keys below this on every engine
+
+
+class Digits(Protocol):
+    """One array of digits per attribute."""
+
+    def __getitem__(self, i: int, /) -> NDArray[np.integer]: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Packing:
                 words.append([i])
         return Packing(tuple(radices), tuple(map(tuple, words)))
 
-    def pack(self, digits: Sequence[NDArray[np.integer]] | NDArray[np.integer]) -> list[Ints]:
+    def pack(self, digits: Digits) -> list[Ints]:
         """One array per word, from one row of digits per attribute."""
         packed = []
         for word in self.words:
