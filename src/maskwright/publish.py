@@ -169,8 +169,8 @@ class Run:
         self.looked = history.Looked()
         self.secret = secret_key(job.seed)
         self.rng = generator(self.secret, "method")
-        self.budget = Budget.of(job.memory)
         try:
+            self.budget = Budget.of(job.memory)
             self.engine: Engine = engine or engine_of(job, spill)
         except BaseException:
             disk.remove_scratch(spill)

@@ -74,7 +74,7 @@ def test_an_engine_that_does_not_start_leaves_nothing(
 ) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    with pytest.raises(UsageError, match="does not start"):
+    with pytest.raises(UsageError, match="not an amount"):
         mw.anonymize(table, tmp_path / "policy.yaml", memory="lots")
     assert list((tmp_path / "tmp").iterdir()) == []
 

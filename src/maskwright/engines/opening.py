@@ -190,6 +190,7 @@ def open_postgres(db: Database, source: postgres.Postgres | postgres.Snapshot, r
                 glob.escape(str(path)), header=False, columns=types, sep=",", quotechar='"', escapechar='"',
                 na_values="", allow_quoted_nulls=False, auto_detect=False, strict_mode=True, null_padding=False,
                 ignore_errors=False, compression="none", max_line_size=1 << 28,
+                lineterminator=duckdb.CSVLineTerminator.LINE_FEED,
             )  # fmt: skip
             rows.project(", ".join(f"c{i}" for i in range(len(columns)))).create(name)
         except duckdb.OutOfMemoryException:

@@ -45,7 +45,11 @@ def watched(progress: Progress, share: Callable[[], float], interrupt: Callable[
     A query that was interrupted raises an error of the engine; here it becomes `Cancelled`.
     """
     watcher = _Watcher(progress, share, interrupt)
-    watcher.start()
+    try:
+        watcher.start()
+    except RuntimeError:  # no room for a thread: the step runs without anybody watching
+        yield
+        return
     try:
         yield
     except (Exception, KeyboardInterrupt) as problem:
