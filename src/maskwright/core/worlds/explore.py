@@ -32,6 +32,7 @@ Keep = Callable[[Ints, Bools], None]
 
 RARE = 0.02  # below this share of kept worlds a chain is better
 ENOUGH = 2_000  # kept worlds: more would hardly narrow anything down
+COLD = 0.02  # seconds for one world that are looked at twice
 PILOT = 0.25  # the share of the budget after which that is decided
 BESIDE = (
     300  # worlds of a block that are listed where there are several: the others are drawn at the same time
@@ -167,6 +168,10 @@ def explore(
     deals.draw(rng, real)
     cost = max(clock.spent, 1e-6)
     random = chance()
+    if cost > COLD and not random:  # the first run may have loaded modules: that is not what a world costs
+        before = clock.spent
+        run(real)
+        cost = max(min(cost, clock.spent - before), 1e-6)
     none = np.zeros(n, dtype=np.int64)
     tally = Tally(
         deals, unit, n_units, none, none.copy(), np.zeros((n_units, deals.n_items), dtype=np.int64), none.copy(),
