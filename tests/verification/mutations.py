@@ -59,7 +59,8 @@ def as_parquet(path: Path, rng: Random) -> None:
         values = [row[n] or None for row in rows]
         if all(v is not None and v.isdigit() and str(int(v)) == v for v in values):
             same = Random(str(path.parent))  # noqa: S311 - the two tables of a release share their group column
-            kind = same.choice([pa.int16(), pa.int32(), pa.int64(), pa.string()])
+            small = [pa.int16()] if max(int(v or 0) for v in values) < 2**15 else []
+            kind = same.choice([*small, pa.int32(), pa.int64(), pa.string()])
             columns[n] = pa.array(
                 [int(v) for v in values if v is not None] if kind != pa.string() else values, kind
             )
