@@ -16,7 +16,7 @@ from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Recoding
 from maskwright.engines.base import Engine, Found, Recount, Table, Texts, shared
-from maskwright.engines.keys import Packing, number
+from maskwright.engines.keys import Packing, number, totals
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.recode import bucketize, generalise, permute
 from maskwright.recode.entries import group_column
@@ -189,9 +189,7 @@ def _totals(keys: Sequence[Ints], counts: Ints) -> tuple[list[Ints], Ints]:
     """Distinct keys, ascending, with the sum of their counts; keys without any are left out."""
     if len(keys) > 1 or not (np.diff(keys[0]) > 0).all():
         keys, numbers = number(keys, len(counts))
-        total = np.zeros(len(keys[0]), dtype=np.int64)
-        np.add.at(total, numbers, counts)
-        counts = total
+        counts = totals(numbers, counts, len(keys[0]))
     there = counts != 0
     return [k[there] for k in keys], counts[there]
 

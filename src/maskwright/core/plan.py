@@ -51,6 +51,19 @@ class Plan:
     key: str
     n_rows: int | None = None
 
+    @property
+    def suppresses(self) -> bool:
+        return bool(self.suppressed.shape[1])
+
+    @property
+    def stars(self) -> bool:
+        """Are there rows that are published as `*`?"""
+        return self.suppresses and self.star
+
+    @property
+    def by_name(self) -> dict[str, ColumnMap]:
+        return {m.hierarchy.attribute: m for m in self.maps}
+
 
 @dataclass(frozen=True, eq=False)
 class Units:

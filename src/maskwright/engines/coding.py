@@ -66,6 +66,12 @@ class Runner(Protocol):
     ) -> AbstractContextManager[None]:
         """The result of a query as a table, there as long as the context."""
 
+    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Rows that have an order keep it.
+
+        `published`: all of its texts are in the release, so that they may be written as a dictionary.
+        """
+
 
 class RowRunner(Runner, Protocol):
     """What an engine offers besides when its tables have an order, and rows can be made here."""
@@ -75,12 +81,6 @@ class RowRunner(Runner, Protocol):
 
     def slices(self, name: str, rows: int) -> Iterator[Arrays]:
         """The rows of a stored table, so many at a time, in any order."""
-
-    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
-        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order.
-
-        `published`: all of its texts are in the release, so that they may be written as a dictionary.
-        """
 
 
 @dataclass(frozen=True)

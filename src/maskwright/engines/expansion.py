@@ -24,7 +24,7 @@ from maskwright.core.plan import GroupPlan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
-from maskwright.engines.keys import Packing, number
+from maskwright.engines.keys import Packing, number, totals
 from maskwright.engines.recoding import Recoded, label
 from maskwright.kernels import randomness
 from maskwright.kernels.orders import sorted_by
@@ -65,9 +65,7 @@ class Entries:
     ) -> Entries:
         packing = Packing.of([int(groups.max(initial=0)) + 1, *(c.radix for c in columns)])
         keys, numbers = number(packing.pack([groups, *digits]), len(rows))
-        total = np.zeros(len(keys[0]), dtype=np.int64)
-        np.add.at(total, numbers, rows)
-        return Entries(tuple(columns), packing, keys, total, numbers)
+        return Entries(tuple(columns), packing, keys, totals(numbers, rows, len(keys[0])), numbers)
 
     def each_row(self) -> Int32s:
         """The number of the entry of every row, in ascending order."""
@@ -123,12 +121,34 @@ def create(
     rng = generator(plan.key, purpose)
     rows = _shuffled(parts, rng) if of_source is None else _beside(parts, of_source, rng)
     runner.fill(f"{target}_rows", rows)
-    infos, items = [], list[exp.Expression]()
+    infos, items, typed = decoded(runner, table, plan, target, columns, parts)
+    named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
+    stored = sql.relation(f"{target}_rows", "x")
+    if of_source is None:
+        query = sql.select(named, stored)
+    else:
+        query = sql.side_by_side(named, table.source(), table.row_number(), stored)
+    return Recoded(infos, typed, query, dict(table.parameters), of_source is not None)
+
+
+def decoded(
+    runner: Runner,
+    table: Source,
+    plan: GroupPlan,
+    target: str,
+    columns: Sequence[str],
+    parts: Sequence[Entries],
+) -> tuple[tuple[ColumnInfo, ...], list[exp.Expression], frozenset[str]]:
+    """What the columns of a table `x` of packed rows show: what each is, its value, and those with the source's type.
+
+    The group comes first, where it is published. What no part knows passes through from the source.
+    """
+    infos, items = list[ColumnInfo](), list[exp.Expression]()
     if plan.group_column is not None:
         infos.append(ColumnInfo(plan.group_column, "integer", "INTEGER"))
         items.append(sql.cast(sql.digit(parts[0].packing, 0, "x", "p0w"), "INT"))
     place = {c.name: (p, i) for p, part in enumerate(parts) for i, c in enumerate(part.columns)}
-    typed = []
+    typed = list[str]()
     for position, name in enumerate(columns):
         info = table.info(name)
         if name not in place:
@@ -144,13 +164,7 @@ def create(
         store_texts(runner, table, shown, parts[p].used(i), decode, plain)
         items.append(runner.lookup(decode, sql.digit(parts[p].packing, i + 1, "x", f"p{p}w"), plain))
         infos.append(ColumnInfo(name, "text", "VARCHAR") if plain else info)
-    named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
-    stored = sql.relation(f"{target}_rows", "x")
-    if of_source is None:
-        query = sql.select(named, stored)
-    else:
-        query = sql.side_by_side(named, table.source(), table.row_number(), stored)
-    return Recoded(tuple(infos), frozenset(typed), query, dict(table.parameters), of_source is not None)
+    return tuple(infos), items, frozenset(typed)
 
 
 def store_texts(

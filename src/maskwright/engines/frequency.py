@@ -11,7 +11,7 @@ from maskwright.core.summary import Joint, Shared, Summary
 from maskwright.engines import sql
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.coding import Coded, Runner, Source, check_known
-from maskwright.engines.keys import Packing, ascending, number, numbered
+from maskwright.engines.keys import Packing, ascending, number, numbered, totals
 from maskwright.errors import InputError
 
 
@@ -40,7 +40,7 @@ def _of_rows(runner: Runner, table: Source, spec: SummarySpec, coded: Coded) -> 
     keys, counts = [k[keep] for k in keys], counts[keep]
     tuples, owner = numbered(packing.head(keys, width), len(counts))
     n = int(owner[-1]) + 1 if len(owner) else 0
-    rows = _total(owner, counts, n)
+    rows = totals(owner, counts, n)
     values = np.empty((len(spec.sensitive), len(counts)), dtype=np.int32)
     for j in range(len(spec.sensitive)):
         values[j] = packing.unpack(keys, width + j)
@@ -64,12 +64,6 @@ def _cells(runner: Runner, table: Source, coded: Coded, packing: Packing) -> tup
     counts = found["n"].astype(np.int64, copy=False)
     order = ascending(keys, len(counts))
     return [k[order] for k in keys], counts[order]
-
-
-def _total(owner: Ints, counts: Ints, n: int) -> Ints:
-    rows = np.zeros(n, dtype=np.int64)
-    np.add.at(rows, owner, counts)
-    return rows
 
 
 def _codes(coded: Coded, width: int, tuples: list[Ints], n: int) -> NDArray[np.int32]:
@@ -149,7 +143,7 @@ def _count_people(
         return [part[order] for part in parts]
 
     index, alone = fetch("pairs", [], False)
-    sizes = _total(index, alone, n)
+    sizes = totals(index, alone, n)
     sensitive, values = {}, {}
     for column, spec_ in zip(s, spec.sensitive, strict=True):
         at, code, found = fetch("coded", [column], False)
@@ -166,7 +160,7 @@ def _count_people(
     all_rows = runner.rows(sql.select([sql.count()], table.source()), table.parameters)[0][0]
     dropped = int(all_rows - counts.sum())
     return Summary(
-        tuple(spec.attributes), _codes(coded, width, tuples, n), _total(owner, counts, n), sizes, sensitive,
+        tuple(spec.attributes), _codes(coded, width, tuples, n), totals(owner, counts, n), sizes, sensitive,
         shared, dropped,
     )  # fmt: skip
 

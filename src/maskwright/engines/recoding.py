@@ -40,30 +40,21 @@ class Recoded:
 
 def recode(runner: RowRunner, table: Source, plan: Plan, target: str) -> Recoded:
     """One map per quasi-identifier. The rows are stored as they come; their order is left to whoever reads them."""
-    suppresses = plan.suppressed.shape[1] > 0
-    stars = suppresses and plan.star
-    by_name = {m.hierarchy.attribute: m for m in plan.maps}
-    # columns of numbers that are published as they are need no code, unless rows are suppressed by it
-    maps = [m for n, m in by_name.items() if suppresses or not m.identity or table.info(n).kind == "text"]
+    by_name, maps = plan.by_name, maps_with_codes(plan, table)
     coded = Coded(table, tuple(m.hierarchy.attribute for m in maps), tuple(m.hierarchy.values for m in maps))
     columns, items = [], []
     for position, name in enumerate(plan.columns):
-        value, info = _published(runner, table, coded, name, by_name.get(name), stars, f"{target}_{position}")
+        value, info = _published(
+            runner, table, coded, name, by_name.get(name), plan.stars, f"{target}_{position}"
+        )
         columns.append(info)
         items.append(sql.alias(value, f"c{position}"))
-    joins, content = coded.joins(), coded.content()
-    where: list[exp.Expression] = [sql.not_null(table.value(name)) for name in plan.drop_missing]
-    if suppresses:
-        packing = Packing.of(coded.radices)
-        content[SUPPRESSED] = _keys(packing, plan)
-        joins.append(_join_suppressed(packing, coded))
-        if not stars:
-            where.append(sql.is_null(sql.column("k0", SUPPRESSED)))
+    joins, where, content = kept_rows(plan, table, coded)
     order = [] if plan.key else [table.row_number()]
     query = sql.select(items, table.source(), joins=joins, where=where, order=order, tables=coded.tables())
     with runner.tables(content):
         runner.run(sql.create_table(target, query), table.parameters)
-    kept = frozenset(n for n in plan.columns if n not in by_name or (by_name[n].identity and not stars))
+    kept = with_their_type(plan)
     stored = sql.select([sql.column(f"c{i}", "t") for i in range(len(columns))], sql.relation(target, "t"))
     return Recoded(tuple(columns), kept, stored, {}, False)
 
@@ -92,17 +83,34 @@ def _published(
     return runner.lookup(decode, code, map_.used is not None), plain
 
 
-def _keys(packing: Packing, plan: Plan) -> Arrays:
-    """The packed keys of the suppressed tuples, each once."""
-    keys, _ = number(packing.pack(plan.suppressed), plan.suppressed.shape[1])
-    return {f"k{w}": key for w, key in enumerate(keys)}
+def maps_with_codes(plan: Plan, table: Source) -> list[ColumnMap]:
+    """Columns of numbers that are published as they are need no code, unless rows are suppressed by it."""
+    wanted = plan.by_name.items()
+    return [m for n, m in wanted if plan.suppresses or not m.identity or table.info(n).kind == "text"]
 
 
-def _join_suppressed(packing: Packing, coded: Coded) -> exp.Join:
-    """Find the suppressed rows: the others have no key there."""
-    words = sql.packed([coded.code(i) for i in range(len(coded.names))], packing)
-    same = [sql.equal(sql.column(f"k{w}", SUPPRESSED), key) for w, key in enumerate(words)]
-    return sql.left_join(sql.relation(SUPPRESSED), sql.all_of(same))
+def with_their_type(plan: Plan) -> frozenset[str]:
+    """The columns that are published in the type of the source."""
+    by_name = plan.by_name
+    return frozenset(n for n in plan.columns if n not in by_name or (by_name[n].identity and not plan.stars))
+
+
+def kept_rows(
+    plan: Plan, table: Source, coded: Coded
+) -> tuple[list[exp.Join], list[exp.Expression], dict[str, Arrays]]:
+    """Joins, conditions and small tables that find the rows to publish; suppressed ones have a key in `SUPPRESSED`."""
+    joins, content = coded.joins(), coded.content()
+    where: list[exp.Expression] = [sql.not_null(table.value(name)) for name in plan.drop_missing]
+    if plan.suppresses:
+        packing = Packing.of(coded.radices)
+        keys, _ = number(packing.pack(plan.suppressed), plan.suppressed.shape[1])  # each tuple once
+        content[SUPPRESSED] = {f"k{w}": key for w, key in enumerate(keys)}
+        words = sql.packed([coded.code(i) for i in range(len(coded.names))], packing)
+        same = [sql.equal(sql.column(f"k{w}", SUPPRESSED), word) for w, word in enumerate(words)]
+        joins.append(sql.left_join(sql.relation(SUPPRESSED), sql.all_of(same)))
+        if not plan.star:
+            where.append(sql.is_null(sql.column("k0", SUPPRESSED)))
+    return joins, where, content
 
 
 def label(text: str | None) -> str | None:

@@ -19,7 +19,7 @@ from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
 from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_of
-from maskwright.engines.keys import Packing, ascending, numbered
+from maskwright.engines.keys import Packing, ascending, numbered, totals
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
 SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -138,8 +138,7 @@ class _Counted:
         head = Packing.of(self.packing.radices[:width])
         keys, owner = numbered(self.packing.head(self.keys, width), len(self.rows))
         n = int(owner[-1]) + 1 if len(owner) else 0
-        rows = np.zeros(n, dtype=np.int64)
-        np.add.at(rows, owner, self.rows)
+        rows = totals(owner, self.rows, n)
         return _Counted(head, keys, rows, rows), owner
 
 

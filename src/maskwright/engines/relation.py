@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
+from maskwright.core.multivalued import SetColumn
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Format
 from maskwright.engines.coding import Coded
@@ -80,3 +82,35 @@ class Relation:
         if self.clean:
             return sql.text_of(value, self.info(name))
         return sql.canonical(value, self.info(name), self.parameters)
+
+
+def element_of(info: ColumnInfo, separator: str | None, lists: str) -> ColumnInfo:
+    """What a value in the sets of a column is; `lists` is the pattern of the engine's types of lists."""
+    name = info.name
+    if separator is not None:
+        if info.kind != "text":
+            raise InputError(
+                f"column {name!r} does not hold texts, so there is nothing to separate; for lists write "
+                "multivalued: true"
+            )
+        return ColumnInfo(name, "text", "VARCHAR")
+    element = re.fullmatch(lists, info.type)
+    if element is None:
+        raise InputError(
+            f"column {name!r} is declared multivalued: true, but does not hold lists; "
+            'name the separator: multivalued: ";"'
+        )
+    inner = ColumnInfo(name, sql.kind_of(element[1]), element[1])
+    if inner.kind == "other":
+        raise InputError(f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed")
+    return inner
+
+
+def folded(columns: Sequence[ColumnInfo], sets: Sequence[SetColumn]) -> list[ColumnInfo | SetColumn]:
+    """The columns of a published table with sets in place of their bits, each where its first bit is."""
+    owner = {bit: s for s in sets for bit in s.bits}
+    found: dict[str, ColumnInfo | SetColumn] = {}
+    for info in columns:
+        column = owner.get(info.name, info)
+        found.setdefault(column.name, column)
+    return list(found.values())

@@ -6,7 +6,6 @@ ones, repetitions and their order do not matter, and a set that is missing is th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from maskwright.engines.base import ColumnInfo, Domain
 from maskwright.engines.coding import texts_of
 from maskwright.engines.database import Database
 from maskwright.engines.opening import DuckTable
-from maskwright.errors import InputError
+from maskwright.engines.relation import element_of, folded
 
 BIT = "BOOLEAN"
 
@@ -67,48 +66,30 @@ def unfold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
 
 def fold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
     """A published table with its bits put together again; a set is placed where its first bit is."""
-    owner = {bit: s for s in sets for bit in s.bits}
-    columns, items, done = list[ColumnInfo](), list[exp.Expression](), set[str]()
+    columns, items = list[ColumnInfo](), list[exp.Expression]()
     parameters: dict[str, str | None] = {}
-    for info in t.columns:
-        column = owner.get(info.name)
-        if column is None:
-            columns.append(info)
-            items.append(t.raw(info.name))
-        elif column.name not in done:
-            done.add(column.name)
-            original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
-            columns.append(replace(original, type="VARCHAR") if original.kind == "text" else original)
-            items.append(_set(t, column, original, len(items), parameters))
+    found = folded(t.columns, sets)
+    for column in found:
+        if isinstance(column, ColumnInfo):
+            columns.append(column)
+            items.append(t.raw(column.name))
+            continue
+        original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
+        columns.append(replace(original, type="VARCHAR") if original.kind == "text" else original)
+        items.append(_set(t, column, original, len(items), parameters))
     name = db.new_name("folded")
     query = sql.select([sql.alias(item, f"c{i}") for i, item in enumerate(items)], t.source())
     db.run(sql.create_table(name, query), parameters)
-    typed = frozenset(n for n in t.typed if n not in owner) | done
+    bits = {bit for s in sets for bit in s.bits}
+    typed = (t.typed - bits) | {c.name for c in found if isinstance(c, SetColumn)}
     return replace(t, columns=tuple(columns), relation=name, typed=typed)
 
 
 def _exploded(t: DuckTable, name: str, separator: str | None, parameter: str = "separator") -> exp.Select:
     """One line per row `r` and value `v` of its set."""
     info, raw = t.info(name), t.raw(name)
-    if separator is None:
-        element = re.fullmatch(r"(.+)\[\d*\]", info.type)
-        if element is None:
-            raise InputError(
-                f"column {name!r} is declared multivalued: true, but does not hold lists; "
-                'name the separator: multivalued: ";"'
-            )
-        inner = ColumnInfo(name, sql.kind_of(element[1]), element[1])
-        if inner.kind == "other":
-            raise InputError(
-                f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed"
-            )
-    else:
-        if info.kind != "text":
-            raise InputError(
-                f"column {name!r} does not hold texts, so there is nothing to separate; for lists write "
-                "multivalued: true"
-            )
-        inner = ColumnInfo(name, "text", "VARCHAR")
+    inner = element_of(info, separator, r"(.+)\[\d*\]")
+    if separator is not None:
         text = sql.cast(raw, "TEXT")
         raw = exp.Anonymous(this="string_split", expressions=[text, sql.parameter(parameter)])
     lines = sql.select(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts, shared
-from maskwright.engines.keys import Packing, number
+from maskwright.engines.keys import Packing, number, totals
 from maskwright.engines.relation import Relation
 from maskwright.engines.spark.runner import SparkRunner
 
@@ -33,7 +33,7 @@ def recount(
     n = len(distinct[0]) if distinct else int(whole.num_rows > 0)
     labels = np.empty((width, n), dtype=np.int32)
     labels[:, owner] = codes
-    rows, people = _total(owner, _ints(whole, "n"), n), _total(owner, _ints(whole, "p"), n)
+    rows, people = totals(owner, _ints(whole, "n"), n), totals(owner, _ints(whole, "p"), n)
     values = {}
     for name, found in counted.items():
         at = _located(texts, distinct, [found.column(f"g{i}") for i in range(width)], found.num_rows)
@@ -52,10 +52,8 @@ def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Re
         radices.append(radix)
     n = len(rows.rows)
     numbers = number(Packing.of(radices).pack(digits), n + len(found.rows))[1]
-    balance = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
-    np.add.at(balance, numbers[:n], rows.rows)
-    np.subtract.at(balance, numbers[n:], found.rows)
-    return not balance.any()
+    size = int(numbers.max(initial=-1)) + 1
+    return np.array_equal(totals(numbers[:n], rows.rows, size), totals(numbers[n:], found.rows, size))
 
 
 def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:
@@ -116,9 +114,3 @@ def _located(
 
 def _ints(table: pa.Table, name: str) -> Ints:
     return np.asarray(table.column(name).to_numpy(), dtype=np.int64)
-
-
-def _total(owner: Ints, counts: Ints, n: int) -> Ints:
-    total = np.zeros(n, dtype=np.int64)
-    np.add.at(total, owner, counts)
-    return total

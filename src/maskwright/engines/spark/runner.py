@@ -72,8 +72,8 @@ class SparkRunner:
             for name in content:
                 self.drop(name)
 
-    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
-        """What a small table (k, t) has for a code: a subquery, which Spark turns into a join with a copy of it."""
+    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
+        """A subquery, which Spark turns into a join with a copy of the table; it writes no dictionary of it."""
         same = sql.equal(sql.column("k", name), code)
         return sql.select([exp.AnyValue(this=sql.column("t"))], sql.relation(name), where=[same]).subquery(
             copy=False

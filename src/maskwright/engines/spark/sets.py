@@ -12,9 +12,9 @@ from sqlglot import exp
 from maskwright.core.multivalued import SetColumn
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Domain
+from maskwright.engines.relation import element_of, folded
 from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.runner import SparkRunner
-from maskwright.errors import InputError
 
 
 def elements(runner: SparkRunner, t: SparkTable, name: str, separator: str | None) -> Domain:
@@ -53,23 +53,22 @@ def unfold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> Spa
 
 def fold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> SparkTable:
     """A published table with its bits put together again; a set is placed where its first bit is."""
-    owner = {bit: s for s in sets for bit in s.bits}
-    columns, items, done = list[ColumnInfo](), list[exp.Expression](), set[str]()
+    columns, items = list[ColumnInfo](), list[exp.Expression]()
     parameters: dict[str, Any] = {}
-    for info in t.columns:
-        column = owner.get(info.name)
-        if column is None:
-            columns.append(info)
-            items.append(t.raw(info.name))
-        elif column.name not in done:
-            done.add(column.name)
-            original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
-            columns.append(original)
-            items.append(_set(t, column, original, len(items), parameters))
+    found = folded(t.columns, sets)
+    for column in found:
+        if isinstance(column, ColumnInfo):
+            columns.append(column)
+            items.append(t.raw(column.name))
+            continue
+        original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
+        columns.append(original)
+        items.append(_set(t, column, original, len(items), parameters))
     name = runner.new_name("folded")
     query = sql.select([sql.alias(item, f"c{i}") for i, item in enumerate(items)], t.source())
     runner.view(name, runner.frame(query, parameters))
-    typed = frozenset(n for n in t.typed if n not in owner) | done
+    bits = {bit for s in sets for bit in s.bits}
+    typed = (t.typed - bits) | {c.name for c in found if isinstance(c, SetColumn)}
     return replace(t, columns=tuple(columns), relation=name, typed=typed)
 
 
@@ -78,25 +77,8 @@ def _values(
 ) -> exp.Expression:
     """The canonical values of the set in a row, as an array; missing ones are null."""
     info, raw = t.info(name), t.raw(name)
-    if separator is None:
-        element = re.fullmatch(r"ARRAY<(.+)>", info.type)
-        if element is None:
-            raise InputError(
-                f"column {name!r} is declared multivalued: true, but does not hold lists; "
-                'name the separator: multivalued: ";"'
-            )
-        inner = ColumnInfo(name, sql.kind_of(element[1]), element[1])
-        if inner.kind == "other":
-            raise InputError(
-                f"column {name!r} holds lists of {element[1]}; lists of texts or numbers are needed"
-            )
-    else:
-        if info.kind != "text":
-            raise InputError(
-                f"column {name!r} does not hold texts, so there is nothing to separate; for lists write "
-                "multivalued: true"
-            )
-        inner = ColumnInfo(name, "text", "VARCHAR")
+    inner = element_of(info, separator, r"ARRAY<(.+)>")
+    if separator is not None:
         parameters[f"separator{number}"] = re.sub(
             r"(\W)", r"\\\1", separator
         )  # a pattern, of these characters
