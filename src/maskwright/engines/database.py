@@ -50,9 +50,19 @@ class Database:
         free = shutil.disk_usage(self.temp).free
         config["max_temp_directory_size"] = f"{free * 8 // 10}B"
         try:
-            self.con = duckdb.connect(":memory:", config=config)
-        except duckdb.Error:
+            self.con = self._started(config, memory, threads)
+        except BaseException:
             disk.remove_scratch(self.temp)
+            raise
+        self._allowed: int | None = None
+        self._tables = 0
+
+    def _started(self, config: dict[str, Any], memory: str | None, threads: int | None) -> Any:
+        """A connection with its settings locked; too little memory is told apart from a wrong setting."""
+        try:
+            with told():
+                con = duckdb.connect(":memory:", config=config)
+        except InputError:
             raise _no_start(memory, threads) from None
         # progress is counted, but printed by us; the memory limit is all that may be changed later
         for setting in (
@@ -63,9 +73,9 @@ class Database:
             "allowed_configs = ['memory_limit']",
             "lock_configuration = true",
         ):
-            self.con.execute(f"SET {setting}")
-        self._allowed: int | None = None
-        self._tables = 0
+            with told():
+                con.execute(f"SET {setting}")
+        return con
 
     def allow(self, memory: int) -> None:
         """The most memory to use from now on; what is held beyond that goes to disk."""
@@ -176,7 +186,8 @@ class Database:
 
     def relation(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
         """A query as a relation of DuckDB, which runs when it is read."""
-        return self.con.sql(query.sql("duckdb"), params=sql.used(query, parameters))
+        with told():
+            return self.con.sql(query.sql("duckdb"), params=sql.used(query, parameters))
 
     def new_name(self, kind: str) -> str:
         self._tables += 1
