@@ -28,7 +28,7 @@ from maskwright.errors import InputError, UsageError
 sessions.need_pyspark()
 
 from maskwright.engines.spark import coarser, grouped, recoding, recounting, sets, writing  # noqa: E402 - they import pyspark
-from maskwright.engines.spark.opening import SparkTable, open_frame, open_path  # noqa: E402
+from maskwright.engines.spark.opening import SparkTable, hashed, open_frame, open_path  # noqa: E402
 from maskwright.engines.spark.runner import SparkRunner  # noqa: E402
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class SparkEngine:
 
     def fingerprint(self, table: Table) -> str:
         t = _spark(table)
-        row = _hashed([t.raw(n) for n in t.names])
+        row = hashed([t.hashable(n) for n in t.names])
         total = exp.Sum(this=sql.cast(row, "DECIMAL(38, 0)"))  # of 64-bit numbers: it cannot overflow
         [result] = self._runner.rows(sql.select([sql.count(), total], t.source()), {})
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
@@ -128,7 +128,7 @@ class SparkEngine:
     def combinations(
         self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
     ) -> list[int]:
-        return estimating.combinations(self._runner, _spark(table), spec, choices, _hashed)
+        return estimating.combinations(self._runner, _spark(table), spec, choices, hashed)
 
     def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> SparkTable:
         return coarser.coarsen(self._runner, _spark(table), hierarchies)
@@ -241,12 +241,6 @@ class SparkEngine:
 
     def _frame(self, t: SparkTable) -> DataFrame:
         return self._runner.session.table(str(t.relation))
-
-
-def _hashed(values: Sequence[exp.Expression]) -> exp.Expression:
-    """64 bits for some values. Nulls do not change this hash, so the number of each value goes with it."""
-    content = [part for i, value in enumerate(values) for part in (value, sql.integer(i))]
-    return exp.Anonymous(this="xxhash64", expressions=content)
 
 
 def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str, rows: int | None) -> SparkTable:

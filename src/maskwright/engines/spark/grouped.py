@@ -23,7 +23,7 @@ from maskwright.engines.coding import Arrays
 from maskwright.engines.keys import Packing
 from maskwright.engines.spark.coding import SparkCoded
 from maskwright.engines.spark.expansion import create
-from maskwright.engines.spark.matching import derived_key, in_pieces, numbered, repeated
+from maskwright.engines.spark.matching import derived_key, in_pieces, not_sent, numbered, repeated
 from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.recoding import Recoded
 from maskwright.engines.spark.runner import SparkRunner
@@ -113,6 +113,7 @@ class _Draft:
             self.rows.subquery(ROWS, copy=False),
             joins=self.joins,
         )
+        not_sent(query, *(f"b{b}" for b in range(len(self.joins))))
         with runner.tables(self.content):
             runner.run(sql.create_table(target, query), self.parameters)
         typed = (n for n in columns if n not in self.codes or self.codes[n].shown.texts is None)
@@ -195,7 +196,7 @@ def _split_units(draft: _Draft, expanded: exp.Select, names: Sequence[str], lo: 
     published = [*(sql.column(name, "s") for name in names), *(sql.column(p, "b") for p in passed)]
     same = sql.equal(sql.column("id", "s"), sql.column("slot", "b"))
     join = exp.Join(this=expanded.subquery("s", copy=False), on=same)
-    return sql.select(published, slots.subquery("b", copy=False), joins=[join])
+    return not_sent(sql.select(published, slots.subquery("b", copy=False), joins=[join]), "s")
 
 
 def _source(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,6 @@ from maskwright.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# What tells rows apart: 128 bits of a hash of their content, the same however often and wherever a task runs. Rows that
-# are alike have the same; they are interchangeable. Queries that do not use it do not compute it.
-_WITH_ROW = "SELECT *, CONCAT_WS('-', XXHASH64(1, {content}), XXHASH64(2, {content})) AS r FROM {frame}"
 Values = tuple[pa.ChunkedArray, list[str | None], list[int]]
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 
@@ -37,6 +34,9 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 @dataclass(frozen=True, eq=False)
 class SparkTable(Relation):
     """A view of our session.
+
+    What tells rows apart are 128 bits of a hash of their content, the same however often and wherever a task runs.
+    Rows that are alike have the same; they are interchangeable. Queries that do not use it do not compute it.
 
     Attributes:
         typed: published tables: the columns that keep the type of the source.
@@ -62,6 +62,14 @@ class SparkTable(Relation):
         """A column as it is stored, if the driver knows its type; else as text."""
         raw = self.raw(name)
         return sql.cast(raw, "TEXT") if self.info(name).kind == "other" else raw
+
+    def hashable(self, name: str) -> exp.Expression:
+        """A column as Spark can hash it, which does not hash maps."""
+        raw = self.raw(name)
+        if not re.search("MAP<|VARIANT", self.info(name).type.upper()):
+            return raw
+        whole = exp.Anonymous(this="struct", expressions=[raw])
+        return exp.Anonymous(this="to_json", expressions=[whole])
 
     def values(self, name: str) -> Values:
         """What occurs in a column: as it is stored, its canonical text, and the number of rows."""
@@ -192,10 +200,19 @@ def _opened(
     infos = tuple(ColumnInfo(n, sql.kind_of(t), _type(t)) for n, t in zip(names, types, strict=True))
     plain, name = runner.new_name("frame"), runner.new_name("source")
     runner.view(plain, frame.toDF(*(f"c{i}" for i in range(len(names)))))
-    content = ", ".join(f"c{i}, {i}" for i in range(len(names)))  # nulls alone would not change the hash
-    runner.view(name, runner.session.sql(_WITH_ROW.format(frame=plain, content=content)))
     parameters = sql.token_parameters(reading.missing)
-    return SparkTable(infos, caller, format_, label, name, parameters, row="r", runner=runner)
+    table = SparkTable(infos, caller, format_, label, name, parameters, row="r", runner=runner)
+    first, second = (hashed([sql.integer(seed), *map(table.hashable, names)]) for seed in (1, 2))
+    row = exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("-"), first, second])
+    columns = sql.columns(f"c{i}" for i in range(len(names)))
+    runner.view(name, runner.frame(sql.select([*columns, sql.alias(row, "r")], sql.relation(plain, "t")), {}))
+    return table
+
+
+def hashed(values: Sequence[exp.Expression]) -> exp.Expression:
+    """64 bits for some values. Nulls do not change this hash, so the number of each value goes with it."""
+    content = [part for i, value in enumerate(values) for part in (value, sql.integer(i))]
+    return exp.Anonymous(this="xxhash64", expressions=content)
 
 
 def _type(name: str) -> str:
