@@ -50,11 +50,7 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     factor = int(max(sizes.max(initial=1), secrets.people))
     held, size, table = counts.counts[there], sizes[there], whole[there]
     ratios = Ratios(wide(held, factor) * secrets.people, wide(table, factor) * size)
-    squared = factor * factor
-    gains = Ratios(
-        wide(held, squared) * secrets.people - wide(table, squared) * size,
-        wide(size, squared) * secrets.people,
-    )
+    gains = Ratios(ratios.numerators - ratios.denominators, wide(size, factor) * secrets.people)
     reference, _ = reference_of(target, secrets.attribute)
     distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
     farthest = distance.argmax()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -188,7 +188,10 @@ class SparkEngine:
     ) -> Recount:
         return recounting.recount(self._runner, _spark(table), columns, sensitive, unit)
 
-    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+    def forget(self, table: Table) -> None:
+        """Nothing but what `keep` stored lies anywhere, and that goes with the engine."""
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
         return recounting.holds(self._runner, _spark(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:

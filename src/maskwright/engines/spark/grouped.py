@@ -142,12 +142,12 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     kept = np.flatnonzero(plan.groups > 0)
     radices = [len(p.texts) if p.texts is not None else len(p.domain) + 1 for p in plan.published]
     packing = Packing.of(radices)
-    index = np.stack([p.index for p in plan.published]) if plan.published else _nothing(len(plan.rows))
+    shown = [p.shown(kept) for p in plan.published]
     for i, p in enumerate(plan.published):
         used = set(np.unique(p.index[kept]).tolist())
         draft.codes[p.name] = _Code(ROWS, packing, i, expansion.Shown(p.name, p.domain, p.texts), used)
     known: dict[str, NDArray[Any]] = {"g": plan.groups[kept].astype(np.int32)}
-    known |= {f"w{w}": word for w, word in enumerate(packing.pack(index[:, kept]))}
+    known |= {f"w{w}": word for w, word in enumerate(packing.pack(shown))}
     rows, lo = plan.rows[kept], _before(plan.rows)
     names = list(known)
     if not places and (np.diff(plan.unit) > 0).all():
@@ -258,7 +258,7 @@ def _before(rows: Ints) -> Ints:
     return np.cumsum(rows) - rows
 
 
-def _places(groups: Ints, rows: Ints) -> Ints:
+def _places(groups: NDArray[np.int32], rows: Ints) -> Ints:
     """The first place of each entry when the entries are in the order of their groups."""
     order = np.argsort(groups, kind="stable")
     places = np.empty(len(rows), dtype=np.int64)
@@ -268,7 +268,3 @@ def _places(groups: Ints, rows: Ints) -> Ints:
 
 def _plus(left: str, right: str, table: str) -> exp.Expression:
     return exp.Add(this=sql.column(left, table), expression=sql.column(right, table))
-
-
-def _nothing(length: int) -> NDArray[np.int32]:
-    return np.empty((0, length), dtype=np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,18 +43,19 @@ def recount(
     return Recount(tuple(texts), labels, rows, people, values)
 
 
-def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Recount) -> bool:
+def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
     """Does a table have exactly these rows, in any order?"""
-    found = recount(runner, table, columns, (), None)
+    found, pieces = recount(runner, table, columns, (), None), list(rows)
     digits, radices = list[Ints](), list[int]()
-    for i, (mine, theirs) in enumerate(zip(rows.texts, found.texts, strict=True)):
+    for i, (mine, theirs) in enumerate(zip(pieces[0].texts, found.texts, strict=True)):
         one, two, radix = shared(mine, theirs)
-        digits.append(np.concatenate([one[rows.codes[i]], two[found.codes[i]]]))
+        digits.append(np.concatenate([*(one[p.codes[i]] for p in pieces), two[found.codes[i]]]))
         radices.append(radix)
-    n = len(rows.rows)
+    planned = np.concatenate([piece.rows for piece in pieces])
+    n = len(planned)
     numbers = number(Packing.of(radices).pack(digits), n + len(found.rows))[1]
     size = int(numbers.max(initial=-1)) + 1
-    return np.array_equal(totals(numbers[:n], rows.rows, size), totals(numbers[n:], found.rows, size))
+    return np.array_equal(totals(numbers[:n], planned, size), totals(numbers[n:], found.rows, size))
 
 
 def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:
