@@ -3,26 +3,26 @@
     python benchmarks/bench_spark.py                         2 million rows, all recodings
     python benchmarks/bench_spark.py --rows 10000000 --case full-domain --pass-through
 
-Every worker has one core. Each line gives seconds on the clock and of CPU (all that the driver, its Java and the
-executors used) for the passes over rows, and what was shuffled between tasks; the search and the attacks, which run on
-the driver as with DuckDB, are left out. A run has costs that do not depend on the rows: planning queries and starting
-tasks. So a table of 100,000 rows is measured, too: what a further row costs is the difference, divided by the further
-rows. Starting Java, the session and the executors is measured apart, and every cluster is warmed up with the small
-table first. Two workers on one machine share its memory and disk: what they show is how the passes divide, not what a
-cluster does.
+Every worker has one core. Each line gives seconds on the clock and of CPU for the passes over rows; the search and the
+attacks, which run on the driver as with DuckDB, are left out. CPU is all that the driver, its Java and the executors
+used, with planning and compiling queries, which does not depend on the rows. So the CPU time of the tasks alone, as
+Spark measures it, is given too, and what they shuffled: that is what a further row costs. Starting Java, the session
+and the executors is measured apart, and every cluster is warmed up with a small table first. Two workers on one machine
+share its memory and disk: what they show is how the passes divide, not what a cluster does.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,17 @@ def cpu_of_cluster() -> float:
 
 
 @contextmanager
-def session(workers: int) -> Iterator[Any]:
-    """A session on a cluster of its own."""
+def session(workers: int, log: Path) -> Iterator[Any]:
+    """A session on a cluster of its own, which writes down what its tasks take."""
     from pyspark.sql import SparkSession
 
+    log.mkdir()
     with cluster(workers, cores=1, memory="2g") as master:
         builder = SparkSession.builder.master(master).appName("benchmark of maskwright")
         settings = {
             "spark.driver.host": "127.0.0.1", "spark.driver.memory": "2g", "spark.executor.memory": "1536m",
             "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "16",
+            "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": log.as_uri(),
         }  # fmt: skip
         spark = builder.config(map=settings).getOrCreate()
         spark.sparkContext.setLogLevel("ERROR")
@@ -79,70 +81,69 @@ def session(workers: int) -> Iterator[Any]:
 
 @dataclass
 class Cost:
-    """Seconds on the clock, seconds of CPU, bytes that were shuffled."""
+    """Of a pass: seconds on the clock, of CPU, and of CPU in tasks; bytes that these shuffled."""
 
     clock: float = 0.0
     cpu: float = 0.0
+    tasks: float = 0.0
     shuffled: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.clock + other.clock, self.cpu + other.cpu, self.shuffled + other.shuffled)
-
-    def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.clock - other.clock, self.cpu - other.cpu, self.shuffled - other.shuffled)
+        return Cost(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
-def until_now(spark: Any) -> Cost:
-    shuffled = 0
-    if spark is not None:
-        executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
-        shuffled = sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
-    return Cost(time.perf_counter(), cpu_of_cluster(), shuffled)
+def add_tasks(log: Path, times: Sequence[tuple[str, float, float]], steps: dict[str, Cost]) -> None:
+    """Add what the tasks took to the steps in which they ended; `times`: when steps began and ended."""
+    for file in (f for f in log.rglob("*") if f.is_file()):
+        for line in file.read_text().splitlines():
+            if '"SparkListenerTaskEnd"' not in line[:60]:
+                continue
+            task = json.loads(line)
+            ended, metrics = task["Task Info"]["Finish Time"] / 1000, task.get("Task Metrics")
+            for name, begin, end in times if metrics else ():
+                if begin <= ended < end:
+                    shuffled = metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+                    steps[name] += Cost(tasks=metrics["Executor CPU Time"] / 1e9, shuffled=shuffled)
 
 
-def measured(source: Path, folder: Path, case: str, passes: bool, spark: Any) -> dict[str, Cost]:
-    """The cost of each step, with DuckDB or with Spark."""
+def measured(source: Path, folder: Path, case: str, passes: bool, log: Path | None) -> dict[str, Cost]:
+    """The cost of each step: with DuckDB, or with Spark, which has a log."""
     import maskwright as mw
 
     steps: dict[str, Cost] = {}
-    running: list[Any] = ["starting", until_now(spark)]
+    times: list[tuple[str, float, float]] = []
+    running: list[Any] = ["starting", time.time(), cpu_of_cluster()]
 
     def on_event(event: Any) -> None:
-        now = until_now(spark)
-        steps[running[0]] = steps.get(running[0], Cost()) + (now - running[1])
-        running[:] = [event.text if event.kind == "step" else running[0], now]
+        now, cpu = time.time(), cpu_of_cluster()
+        name, begin, before = running
+        times.append((name, begin, now))
+        steps[name] = steps.get(name, Cost()) + Cost(now - begin, cpu - before)
+        running[:] = [event.text if event.kind == "step" else name, now, cpu]
 
-    how: dict[str, Any] = {"engine": "duckdb", "memory": "4GB"} if spark is None else {"engine": "spark"}
+    how: dict[str, Any] = {"engine": "duckdb", "memory": "4GB"} if log is None else {"engine": "spark"}
     target = folder / "release"
-    release = mw.anonymize(source, policy(case, passes), target, on_event=on_event, **how)
-    joint = release.grouping.summary.joint
-    cells = 0 if joint is None else len(joint.rows)
-    print(f"    {source.stem}: {cells:,} combinations", flush=True)
+    mw.anonymize(source, policy(case, passes), target, on_event=on_event, **how)
     shutil.rmtree(target)
+    if log is not None:
+        add_tasks(log, times, steps)
     return {name: steps[name] for name in PASSES}
 
 
-def compared(title: str, sources: dict[int, Path], folder: Path, case: str, passes: bool, spark: Any) -> None:
-    """Print what the passes cost, and each further row."""
-    small, rows = sorted(sources)
-    if spark is not None:
-        measured(sources[small], folder, case, passes, spark)  # classes are loaded, queries compiled
-    steps = measured(sources[rows], folder, case, passes, spark)
-    less = measured(sources[small], folder, case, passes, spark)
-    whole, base = sum(steps.values(), Cost()), sum(less.values(), Cost())
+def show(title: str, steps: dict[str, Cost], rows: int) -> None:
+    def words(c: Cost) -> str:
+        tasks = (
+            f", tasks {1e6 * c.tasks / rows:.2f} µs and {c.shuffled / rows:.0f} bytes a row"
+            if c.tasks
+            else ""
+        )
+        return (
+            f"{c.clock:.1f} s on the clock, {c.cpu:.1f} s of CPU = {1e6 * c.cpu / rows:.2f} µs a row{tasks}"
+        )
 
-    def each(cost: Cost, other: Cost) -> str:
-        further = cost - other
-        return f"{1e6 * further.cpu / (rows - small):.2f} µs, {further.shuffled / (rows - small):.0f} bytes"
-
-    parts = "".join(
-        f"\n    {name}: {c.clock:.1f} / {c.cpu:.1f} s, each further row {each(c, less[name])}"
-        for name, c in steps.items()
-    )
-    print(
-        f"  {title}: {whole.clock:.1f} s on the clock, {whole.cpu:.1f} s CPU, {whole.shuffled / 1e6:.0f} MB shuffled"
-        f"; {base.cpu:.1f} s of CPU for {small:,} rows; each further row {each(whole, base)}{parts}", flush=True,
-    )  # fmt: skip
+    print(f"  {title}: {words(sum(steps.values(), Cost()))}")
+    for name, cost in steps.items():
+        print(f"    {name}: {words(cost)}", flush=True)
 
 
 def main() -> None:
@@ -170,15 +171,19 @@ def main() -> None:
         for n, source in sources.items():
             make(n, source, fine=False)
         for case in given.case:
-            compared(f"DuckDB, {case}", sources, folder, case, passes, None)
+            show(f"DuckDB, {case}", measured(sources[given.rows], folder, case, passes, None), given.rows)
         for workers in given.workers:
-            begin = time.perf_counter()
-            with session(workers) as spark:
+            begin, log = time.perf_counter(), folder / f"log{workers}"
+            with session(workers, log):
                 print(
                     f"Spark, {workers} worker(s), started in {time.perf_counter() - begin:.0f} s", flush=True
                 )
                 for case in given.case:
-                    compared(f"Spark, {workers} worker(s), {case}", sources, folder, case, passes, spark)
+                    measured(
+                        sources[SMALL], folder, case, passes, log
+                    )  # classes are loaded, queries compiled
+                    found = measured(sources[given.rows], folder, case, passes, log)
+                    show(f"Spark, {workers} worker(s), {case}", found, given.rows)
     print(f"load of the machine after: {os.getloadavg()[0]:.1f}")
 
 

@@ -144,7 +144,7 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     packing = Packing.of(radices)
     shown = [p.shown(kept) for p in plan.published]
     for i, p in enumerate(plan.published):
-        used = set(np.unique(p.index[kept]).tolist())
+        used = set(np.unique(shown[i]).tolist())
         draft.codes[p.name] = _Code(ROWS, packing, i, expansion.Shown(p.name, p.domain, p.texts), used)
     known: dict[str, NDArray[Any]] = {"g": plan.groups[kept].astype(np.int32)}
     known |= {f"w{w}": word for w, word in enumerate(packing.pack(shown))}
