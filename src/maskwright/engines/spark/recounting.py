@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
@@ -58,18 +59,27 @@ def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: It
 
 
 def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:
-    """Rows `n` and people `p` for each combination of texts g0, g1 … (whole numbers stay numbers)."""
+    """Rows `n` and people `p` for each combination of texts g0, g1 … (whole numbers stay numbers).
+
+    The table is grouped as it is first, so that values are spelled once per group, not per row.
+    """
     names = [f"g{i}" for i in range(len(columns))]
-    items = [
-        sql.alias(table.value(c) if table.info(c).kind == "integer" else table.text(c), g)
-        for g, c in zip(names, columns, strict=True)
-    ]
-    counts = [sql.alias(sql.count(), "n"), sql.alias(sql.count(), "p")]
-    if unit is not None:
-        items.append(sql.alias(table.text(unit), "u"))
-        counts[1] = sql.alias(sql.count_distinct("u"), "p")
-    query = sql.select(items or [sql.integer(1)], table.source())
-    return runner.arrow(sql.count_by(query, names, *counts), table.parameters)
+    within = list(zip(names, columns, strict=True)) + ([("u", unit)] if unit is not None else [])
+    stored = sql.select([sql.alias(table.raw(c), g) for g, c in within] or [sql.integer(1)], table.source())
+    inner = sql.count_by(stored, [g for g, _ in within]).subquery("i", copy=False)
+    items = [sql.alias(_shown(table, c, sql.column(g, "i")), g) for g, c in within]
+    rows = sql.alias(sql.cast(exp.Sum(this=sql.column("n")), "BIGINT"), "n")
+    people = sql.count_distinct("u") if unit is not None else rows.this.copy()
+    query = sql.select([*items, sql.column("n", "i")], inner)
+    return runner.arrow(sql.count_by(query, names, rows, sql.alias(people, "p")), table.parameters)
+
+
+def _shown(table: Relation, name: str, stored: exp.Expression) -> exp.Expression:
+    """A stored value as it is counted."""
+    info = table.info(name)
+    if info.kind != "integer":
+        return table.canonical(name, stored)
+    return stored if table.clean else sql.cleaned(stored, info, table.parameters)
 
 
 def _numbered(column: pa.ChunkedArray) -> tuple[Texts, Ints]:
