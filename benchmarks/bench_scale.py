@@ -8,7 +8,7 @@
 
 Twelve columns: people of the Adult table, drawn with replacement, their age moved by up to two years, in one of 100
 regions (eight quasi-identifiers, the occupation is sensitive), and three other columns, which are published with
---pass-through and dropped without. Two threads and a limit of 4 GB for both. Every line is a process of its own.
+--pass-through and dropped without. Two threads and a limit of 4 GiB for both. Every line is a process of its own.
 "Pipeline" is what the limits are about: reading, summary, search, recoding, writing, verifying; attacks, measures and
 the report are listed apart. The last lines show the cost per row from the first number of rows to the last, without
 the start of Python.
@@ -39,6 +39,7 @@ CASES = {
     "mondrian": (5, 6),
     "bucketized": (6, 7),
 }  # limits without and with passing columns
+MEMORY = "4GiB"
 AFTER = ("attacking", "measuring usefulness", "trying other settings", "reporting", "putting it in place")
 
 
@@ -78,7 +79,7 @@ def copy(source: Path, target: Path) -> None:
     import duckdb
 
     with duckdb.connect() as con:
-        con.execute("SET threads = 2; SET memory_limit = '4GB'")
+        con.execute(f"SET threads = 2; SET memory_limit = '{MEMORY}'")
         con.execute(f"COPY (SELECT * FROM '{source}') TO '{target}' ({kind(target)})")  # noqa: S608
 
 
@@ -107,7 +108,7 @@ def anonymized(source: Path, target: Path, case: str, passes: bool) -> dict[str,
         steps[running[0]] = steps.get(running[0], 0.0) + now - running[1]
         running[:] = [event.text if event.kind == "step" else running[0], now]
 
-    release = mw.anonymize(source, policy(case, passes), target, memory="4GB", on_event=on_event)
+    release = mw.anonymize(source, policy(case, passes), target, memory=MEMORY, on_event=on_event)
     joint = release.grouping.summary.joint
     return {"steps": steps, "cells": 0 if joint is None else len(joint.rows)}
 
@@ -125,7 +126,9 @@ def alone(*arguments: str) -> dict[str, Any]:
 def measured(what: Callable[[], Any]) -> None:
     before = cpu()
     result = what() or {}
-    result |= {"cpu": cpu() - before, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+    # not ru_maxrss, which counts what the parent held when this process began
+    peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
+    result |= {"cpu": cpu() - before, "mib": peak}
     print(json.dumps(result))
 
 
@@ -134,7 +137,7 @@ def compare(given: argparse.Namespace, rows: int, folder: Path) -> dict[str, flo
     source, passes = folder / f"rows.{given.format}", given.pass_through
     make(rows, source, given.fine)
     base = alone("copy", str(source), str(folder / f"copy.{given.format}"))
-    print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mb']} MB", flush=True)
+    print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mib']} MiB", flush=True)
     per_row = {"copy": 1e6 * base["cpu"] / rows}
     for case in given.case:
         arguments = [case, str(source), str(folder / f"out-{case}"), *(["--pass-through"] if passes else [])]
@@ -143,11 +146,11 @@ def compare(given: argparse.Namespace, rows: int, folder: Path) -> dict[str, flo
         pipeline = sum(t for name, t in steps.items() if name not in AFTER)
         per_row[case] = 1e6 * (pipeline - steps["starting"]) / rows
         parts = ", ".join(f"{name} {t:.2f}" for name, t in steps.items())
-        limit = CASES[case][passes]
+        limit = f" (limit {CASES[case][passes]})" if rows >= 10_000_000 else ""
         print(
-            f"  {case}: pipeline {pipeline:.2f} s = {pipeline / base['cpu']:.1f} x the copy (limit {limit}), "
+            f"  {case}: pipeline {pipeline:.2f} s = {pipeline / base['cpu']:.1f} x the copy{limit}, "
             f"with attacks and report {found['cpu']:.2f} s; {1e6 * pipeline / rows:.2f} s per million rows; "
-            f"{found['mb']} MB; {found['cells']:,} cells\n    {parts}",
+            f"{found['mib']} MiB; {found['cells']:,} cells\n    {parts}",
             flush=True,
         )
         shutil.rmtree(folder / f"out-{case}")

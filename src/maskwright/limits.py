@@ -18,9 +18,12 @@ from maskwright.engines.base import Engine, Format, SummarySpec
 from maskwright.errors import DestinationError, UsageError
 from maskwright.resolve import Resolved
 
-# measured (benchmarks/bench_scale.py): at its peak a run holds so many times the summary in arrays
-WORKING = {"generalise": 4, "bucketize": 6, "permute": 6}
-SHUFFLED = 12  # bytes of each row: the order in which rows are published is drawn in arrays
+# measured (benchmarks/bench_scale.py): at its peak a run holds so many times the summary in arrays, and so many bytes
+# of each row where rows are listed, which also grows with the number of groups
+WORKING = {"generalise": 4, "bucketize": 4, "permute": 4}
+LISTED = 14
+SHUFFLED = 12  # bytes of each row while the order is drawn in which rows are published
+WORKED_ON = 0.7  # of all that is held, while it is recoded, compared with what was written, or attacked
 MANY = 1_000_000  # combinations; below that nobody needs a hint
 STEP = 50 * 10**6  # bytes to which an amount of memory that would do is rounded up
 MOST = 10  # coarser versions to look at in one pass
@@ -28,11 +31,12 @@ MOST = 10  # coarser versions to look at in one pass
 Choice = Mapping[str, int]
 
 
-def working_memory(resolved: Resolved, cells: int) -> int:
-    """What a run holds beside the engine for a summary of so many cells."""
+def working_memory(resolved: Resolved, cells: int, rows: int) -> int:
+    """What a run holds beside the engine for a summary of so many cells of so many rows."""
     spec = resolved.spec
     times = WORKING[resolved.policy.recoding.name]
-    return times * summary_bytes(cells, len(spec.attributes), len(spec.sensitive))
+    listed = 0 if resolved.method.whole_columns else LISTED * rows
+    return times * summary_bytes(cells, len(spec.attributes), len(spec.sensitive)) + listed
 
 
 def check_memory(engine: Engine, resolved: Resolved, budget: Budget, rows: int, progress: Progress) -> int:
@@ -41,11 +45,11 @@ def check_memory(engine: Engine, resolved: Resolved, budget: Budget, rows: int, 
     The rows, and the product of the domains, are bounds that cost nothing; only beyond them rows are looked at.
     """
     spec, taken = resolved.spec, _census_memory(engine, resolved, budget)
-    most = working_memory(resolved, _bound(spec, rows))
+    most = working_memory(resolved, _bound(spec, rows), rows)
     if taken + most <= budget.arrays // 2:
         return taken + most
     [cells] = engine.combinations(resolved.source, spec, [{}])
-    needed = taken + working_memory(resolved, cells)
+    needed = taken + working_memory(resolved, cells, rows)
     if needed > budget.arrays:
         raise UsageError(_refusal(engine, resolved, budget, rows, cells, taken))
     if cells >= MANY and 10 * cells > 8 * rows:
@@ -89,17 +93,17 @@ def _bound(spec: SummarySpec, rows: int) -> int:
 def _refusal(engine: Engine, resolved: Resolved, budget: Budget, rows: int, cells: int, taken: int) -> str:
     spec = resolved.spec
     held = summary_bytes(cells, len(spec.attributes), len(spec.sensitive))
-    needed = taken + working_memory(resolved, cells)
+    needed = taken + working_memory(resolved, cells, rows)
     enough = -(-(budget.limit + needed - budget.arrays) // STEP) * STEP
     return (
         f"there are about {_number(cells)} different combinations of quasi-identifiers and sensitive values in "
         f"{_number(rows)} rows: their summary takes {size(held)}, work on it up to {size(needed)}, and of the "
         f"{size(budget.limit)} allowed {size(max(0, budget.arrays))} are left for that. The finest column is "
-        f"{_finest(spec)}. {_remedy(engine, resolved, budget, taken)}; or allow {size(enough)} (--memory)"
+        f"{_finest(spec)}. {_remedy(engine, resolved, budget, rows, taken)}; or allow {size(enough)} (--memory)"
     )
 
 
-def _remedy(engine: Engine, resolved: Resolved, budget: Budget, taken: int) -> str:
+def _remedy(engine: Engine, resolved: Resolved, budget: Budget, rows: int, taken: int) -> str:
     """The least coarsening found that would fit: of one column, or else of several."""
     spec = resolved.spec
     by_size = sorted(spec.attributes, key=lambda h: -len(h.values))
@@ -116,7 +120,7 @@ def _remedy(engine: Engine, resolved: Resolved, budget: Budget, taken: int) -> s
         fitting = [
             (cells, -i)
             for i, cells in enumerate(found)
-            if taken + working_memory(resolved, cells) <= budget.arrays
+            if taken + working_memory(resolved, cells, rows) <= budget.arrays
         ]
         if fitting:
             cells, i = max(fitting)

@@ -100,13 +100,13 @@ class MadePart:
             with_unit, policy.quasi_identifiers, tuple(self.grouping.summary.sensitive), unit
         )
 
-    def recorded_classes(self, engine: Engine) -> dict[str, Any] | None:
+    def recorded_classes(self, engine: Engine, written: Mapping[str, Table]) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""
         unit = self.resolved.policy.unit
         ancestors = "ancestors" in self.needs and self.grouping.ancestors is not None
         if not unit and not ancestors and not self.needs & {"population", "originals"}:
             return None
-        found = self.people(engine) if unit else recounted(engine, self.tables, self.layouts)
+        found = self.people(engine) if unit else recounted(engine, written, self.layouts)
         classes = self.furnish(Classes(found.people, found.rows), found)
         record: dict[str, Any] = {"labels": found.labels}
         record |= {"rows": found.rows.tolist(), "people": found.people.tolist()}

@@ -19,7 +19,7 @@ from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
-from maskwright.core.budget import Budget
+from maskwright.core.budget import Budget, held
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
@@ -39,7 +39,15 @@ from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageE
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.kernels.randomness import derived, generator, secret_key
-from maskwright.limits import SHUFFLED, Output, check_disk, check_memory, usual_times, working_memory
+from maskwright.limits import (
+    SHUFFLED,
+    WORKED_ON,
+    Output,
+    check_disk,
+    check_memory,
+    usual_times,
+    working_memory,
+)
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -262,8 +270,7 @@ class Run:
             arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
             engine.allow(self.budget.engine(arrays))
             summary = engine.summarise(resolved.source, resolved.spec)
-            arrays = working_memory(resolved, summary.n_cells) + SHUFFLED * rows
-            engine.allow(self.budget.engine(arrays))
+            engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells, rows)))
             self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
             self.check_disk(rows, summary)
             fingerprint = engine.fingerprint(opened)
@@ -324,6 +331,7 @@ class Run:
             _gate(classes_of(piece, models), models, piece.task.context)
             self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
         with self.step("recoding"):
+            self.make_room(pieces, WORKED_ON, SHUFFLED * prepared.task.summary.n_rows)
             engine = None if self.job.trial else self.engine
             # group numbers are published: they must say nothing about what the method drew
             order_key, numbers = derived(self.secret, "order").hex(), generator(self.secret, "group numbers")
@@ -333,6 +341,10 @@ class Run:
             if engine is not None and (self.job.destination is None or self.job.into is not None):
                 parts = [part.kept(engine) for part in parts]
         return _Made(prepared, parts)
+
+    def make_room(self, things: object, share: float = 0, more: int = 0) -> None:
+        """The engine may use what is left beside arrays that are held, and work on them: a share of them, and more."""
+        self.engine.allow(self.budget.engine(int((1 + share) * held(things)) + more))
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         if grouping.suppressed_rows:
@@ -407,6 +419,7 @@ class Run:
         files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
+                self.make_room(made.parts, 0.1)  # and what the writer gathers outside the engine's own count
                 for name, table in made.tables.items():
                     self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):
@@ -414,6 +427,10 @@ class Run:
                     format=kind, escaped=kind == "csv" and formulas == "escape", trim=False
                 )
                 written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
+                if self.job.destination is not None and self.job.into is None:  # nobody reads them again
+                    for table in made.tables.values():
+                        self.engine.forget(table)
+                self.make_room(made.parts, WORKED_ON)
                 verdicts = self.recount(made, written)
             places = {name: stage.destination / store.PUBLIC / file for name, file in files.items()}
             release = self.finish(made, verdicts, places)
@@ -422,7 +439,10 @@ class Run:
                 resolved, context = made.resolved, made.prepared.task.context
                 contents = Contents(
                     release,
-                    [Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine)) for p in made.parts],
+                    [
+                        Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine, written))
+                        for p in made.parts
+                    ],
                     files, kind, self.examples(made, written),
                     reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
                     {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -23,6 +23,9 @@ from maskwright.recode.entries import group_column
 from maskwright.verify import recount_tables
 
 Labels = tuple[str | None, ...]
+PIECE = (
+    1 << 21
+)  # entries of a plan that are compared at a time: all of them may be larger than everything else
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,15 @@ def check_members(
     texts: list[Texts] = [p.texts if p.texts is not None else (None, *p.domain) for p in shown]
     kept = np.flatnonzero(plan.groups > 0)
     numbers = np.arange(len(plan.sizes))
-    codes = np.stack([plan.groups[kept].astype(np.int32), *(p.index[kept] for p in shown)])
-    rows = plan.rows[kept]
+
+    def pieces() -> Iterator[Recount]:
+        for begin in range(0, max(1, len(kept)), PIECE):
+            some = kept[begin : begin + PIECE]
+            codes, rows = np.stack([plan.groups[some], *(p.shown(some) for p in shown)]), plan.rows[some]
+            yield Recount((numbers, *texts), codes, rows, rows)
+
     columns = (plan.group_column, *(p.name for p in shown))
-    if not engine.holds(tables[layouts[0].name], columns, Recount((numbers, *texts), codes, rows, rows)):
+    if not engine.holds(tables[layouts[0].name], columns, pieces()):
         raise NotVerified("the quasi-identifiers that were written are not those planned for their groups")
 
 

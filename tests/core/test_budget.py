@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from maskwright.core import budget
-from maskwright.core.budget import ENGINE, MB, OVER, PYTHON, Budget, size
+from maskwright.core.budget import ENGINE, MB, OVER, PYTHON, Budget, held, size
 from maskwright.errors import UsageError
 
 
@@ -54,3 +56,16 @@ def test_a_control_group_that_allows_less_counts(tmp_path: Path) -> None:
 def test_sizes_for_people() -> None:
     sizes = [size(x) for x in (0, 10, 5_000, 2_500_000, 593_440_000, 4 * 10**9, 1.25e12)]
     assert sizes == ["nothing", "1 kB", "5 kB", "2.5 MB", "593 MB", "4 GB", "1.25 TB"]
+
+
+def test_every_array_that_is_held_counts_once() -> None:
+    @dataclass
+    class Thing:
+        a: object
+        b: object = None
+
+    whole = np.zeros(100, dtype=np.int64)
+    rows = np.zeros((2, 10), dtype=np.int32)
+    things = Thing({"x": (whole, [whole[3:5]])}, Thing(rows[0], rows[1]))
+    assert held(things, whole, "text", None, 7) == 800 + 80
+    assert held() == 0

@@ -20,7 +20,7 @@ TRIALS = 6000
 def entries(rows: Sequence[int], groups: Sequence[int]) -> expansion.Entries:
     column = expansion.Shown("v", tuple(f"v{i}" for i in range(len(rows))), None)
     codes = np.arange(1, len(rows) + 1)
-    return expansion.Entries.of([column], [codes], np.array(groups), np.array(rows))
+    return expansion.Entries.of([column], [np.array(groups), codes], np.array(rows))
 
 
 def orders(parts: Sequence[expansion.Entries]) -> Counter[tuple[tuple[int, ...], ...]]:
@@ -60,8 +60,8 @@ def test_what_is_shuffled_does_not_depend_on_the_input() -> None:
     """The same release from entries in another order, and split in another way, comes out in the same order."""
     column = expansion.Shown("v", ("x", "y", "z"), None)
     zero = np.zeros(5, dtype=np.int64)
-    one = expansion.Entries.of([column], [np.array([1, 2, 3, 2, 1])], zero, np.array([4, 1, 2, 2, 1]))
-    two = expansion.Entries.of([column], [np.array([3, 1, 2])], zero[:3], np.array([2, 5, 3]))
+    one = expansion.Entries.of([column], [zero, np.array([1, 2, 3, 2, 1])], np.array([4, 1, 2, 2, 1]))
+    two = expansion.Entries.of([column], [zero[:3], np.array([3, 1, 2])], np.array([2, 5, 3]))
     made = [
         list(expansion._shuffled([e], expansion.generator("7" * 64, "order of rows"))) for e in (one, two)
     ]

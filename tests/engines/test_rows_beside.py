@@ -32,13 +32,17 @@ def table_of(engine: Engine, rows: list[tuple[int, str | None]]) -> Any:
     return engine.open(frame, Reading())
 
 
-def recount_of(rows: list[tuple[int, str | None]], numbers: bool) -> Recount:
-    """The rows as a plan has them, one entry for each; the group as numbers or as texts."""
+def recount_of(rows: list[tuple[int, str | None]], numbers: bool) -> list[Recount]:
+    """The rows as a plan has them, one entry for each, in two pieces; the group as numbers or as texts."""
     least = min(g for g, _ in rows)
     known = np.arange(least, least + 6)
     codes = np.array([[g - least for g, _ in rows], [TEXTS.index(v) for _, v in rows]], dtype=np.int32)
     ones = np.ones(len(rows), dtype=np.int64)
-    return Recount((known if numbers else tuple(map(str, known.tolist())), TEXTS), codes, ones, ones)
+    texts = (known if numbers else tuple(map(str, known.tolist())), TEXTS)
+    half = len(rows) // 2
+    return [
+        Recount(texts, codes[:, part], ones[part], ones[part]) for part in (slice(half), slice(half, None))
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -59,9 +63,9 @@ def test_a_table_holds_no_other_rows(engine: Engine, rows: Any, others: Any, num
 def test_entries_count_as_often_as_they_have_rows(engine: Engine) -> None:
     table = table_of(engine, [(1, "a"), (1, "a"), (2, None)])
     codes, rows = np.array([[0, 1], [0, 4]], dtype=np.int32), np.array([2, 1])
-    assert engine.holds(table, ("g", "v"), Recount((np.arange(1, 3), TEXTS), codes, rows, rows))
+    assert engine.holds(table, ("g", "v"), [Recount((np.arange(1, 3), TEXTS), codes, rows, rows)])
     assert not engine.holds(
-        table, ("g", "v"), Recount((np.arange(1, 3), TEXTS), codes, np.array([1, 2]), rows)
+        table, ("g", "v"), [Recount((np.arange(1, 3), TEXTS), codes, np.array([1, 2]), rows)]
     )
 
 
@@ -133,3 +137,14 @@ def test_too_many_rows_for_four_bytes(engine: Engine, monkeypatch: pytest.Monkey
     monkeypatch.setattr(grouped, "MOST", 1)
     with pytest.raises((InputError, UsageError), match="--engine spark"):
         engine.recode(made.table, generalise.plan(made.grouping, ALL, (), KEY))
+
+
+def test_what_was_stored_for_a_table_can_be_forgotten(engine: Engine, file: Write) -> None:
+    db: Any = engine._db  # type: ignore[attr-defined]
+    source = engine.open(file("a\n1\n2\n"), Reading())
+    before = {name for (name,) in db.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    published = engine.recode(source, plan(["a"], {}))
+    engine.forget(published)
+    after = {name for (name,) in db.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    assert after == before
+    assert engine.count(source) == 2

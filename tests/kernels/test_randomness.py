@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from maskwright.kernels import randomness
-from maskwright.kernels.randomness import ChaCha, PlainChaCha, blocks, derived, generator, secret_key
+from maskwright.kernels.randomness import (
+    ChaCha,
+    PlainChaCha,
+    blocks,
+    derived,
+    generator,
+    secret_key,
+    shuffle_within,
+)
 
 ZERO, ONE = bytes(32), bytes(31) + b"\1"
 # RFC 8439, appendix A.1, test vectors 1 to 3 (key, number of the block, 64 bytes)
@@ -109,3 +117,40 @@ def test_without_the_kernel_the_same_release(tmp_path: object) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(generator(bytes(32), "x").permutation(50).tolist())
+
+
+@pytest.mark.skipif(randomness.compiled is None, reason="the kernels are not installed")
+def test_the_twin_shuffles_the_same() -> None:
+    start = np.array([3, 3, 4, 6, 45, 300])
+    shuffled = []
+    for source in (ChaCha, PlainChaCha):
+        g = np.random.Generator(source(ONE))
+        values = np.arange(310, dtype=np.int32)
+        shuffle_within(g, values, start)
+        shuffled.append([*values.tolist(), int(g.integers(0, 2**32, dtype=np.uint32))])
+    assert shuffled[0] == shuffled[1]
+    values = shuffled[0][:-1]
+    assert values[:4] == [0, 1, 2, 3] and values[300:] == list(range(300, 310))
+    for begin, end in ((4, 6), (6, 45), (45, 300)):
+        assert sorted(values[begin:end]) == list(range(begin, end))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_shuffle_gives_every_order_the_same_chance(source: type) -> None:
+    """Chi-square over the 24 orders of four values, in the second of three parts."""
+    g, n = np.random.Generator(source(ZERO)), 2_400
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(n):
+        values = np.array([8, 9, 0, 1, 2, 3, 7], dtype=np.int32)
+        shuffle_within(g, values, np.array([0, 2, 6, 7]))
+        order = tuple(values[2:6].tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 24
+    assert sum((c - n / 24) ** 2 / (n / 24) for c in counts.values()) < 60  # 23 degrees: 1 in 30,000
+
+
+@pytest.mark.skipif(randomness.compiled is None, reason="the kernels are not installed")
+@pytest.mark.parametrize("start", [[-1, 2], [0, 5], [2, 1]])
+def test_parts_that_are_not_there_are_refused(start: list[int]) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        shuffle_within(np.random.Generator(ChaCha(ONE)), np.zeros(4, dtype=np.int32), np.array(start))

@@ -55,7 +55,7 @@ def cluster(workers: int, cores: int, memory: str, options: str = "") -> Iterato
             watchers.append(
                 subprocess.Popen(
                     [sys.executable, "-c", _WATCH, *command], stdin=subprocess.PIPE, stdout=out, stderr=out,
-                    env=environment, cwd=folder,
+                    env=environment, cwd=folder, start_new_session=True,
                 )
             )  # fmt: skip
         return log

@@ -75,6 +75,15 @@ POLICIES: dict[str, dict[str, Any]] = {
     "bucketize-passed": _policy(_COLUMNS | _PASSED, [_L], method=_ANATOMY, recoding="bucketize"),
     "permute": _policy(_COLUMNS, [_L], method=_ANATOMY, recoding="permute"),
     "permute-passed": _policy(_COLUMNS | {"ward": "insensitive"}, [_L], method=_ANATOMY, recoding="permute"),
+    "finest": _policy(
+        _COLUMNS | _PASSED | {
+            "age": _COLUMNS["age"] | {"finest": "width 5"}, "zip": _COLUMNS["zip"] | {"finest": 2},
+        },
+        [_K], method=_LATTICE,
+    ),
+    "finest-bucketize": _policy(
+        _COLUMNS | {"age": _COLUMNS["age"] | {"finest": 1}}, [_L], method=_ANATOMY, recoding="bucketize"
+    ),
     "unit": _policy(
         {"person": "identifier", "age": _COLUMNS["age"], "zip": _COLUMNS["zip"], "disease": "sensitive"},
         [_K], method=_LATTICE, unit="person",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import os
@@ -16,16 +17,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import maskwright as mw
 from maskwright.cli import main
+from maskwright.core.builders.intervals import Intervals
 from maskwright.core.events import Event
-from maskwright.engines import open_engine
-from maskwright.engines.base import Reading
-from maskwright.errors import InputError, NotVerified
+from maskwright.engines import estimating, open_engine
+from maskwright.engines.base import Reading, SensitiveSpec, SummarySpec
+from maskwright.errors import HierarchyError, InputError, NotVerified
 from maskwright.verify import verify
 from tests.patients import HEADER, POLICY, patients, write_csv
 from tests.spark import MARKS
@@ -66,21 +69,75 @@ def values() -> pa.Table:
 
 
 def test_values_read_alike(spark: SparkSession, tmp_path: Path) -> None:
-    """Every value has the same canonical text, and the same are missing."""
+    """Every value has the same canonical text, the same are missing, and combinations have the same codes."""
     path = tmp_path / "a [b] {c}*" / "values.parquet"  # a pattern for Spark, if it were taken as one
     path.parent.mkdir()
     parquet.write_table(values(), path)
     reading = Reading(missing=("?", "-9", "99.99", "1.5e-07"))
-    found = []
+    found, domains, codes = [], [], []
     for name in ("duckdb", "spark"):
         engine = open_engine(name)
-        rows = engine.sample(engine.open(path, reading), 100)
+        table = engine.open(path, reading)
+        rows = engine.sample(table, 100)
         found.append(Counter(tuple(sorted(row.items())) for row in rows))
+        domains.append({c.name: engine.domain(table, c.name) for c in table.columns})
+        wanted = tuple(SensitiveSpec(n, d.values) for n, d in domains[-1].items())
+        joint = engine.summarise(table, SummarySpec((), wanted)).joint
+        assert joint is not None
+        codes.append(joint.values)
         engine.close()
+    assert domains[0] == domains[1] and np.array_equal(codes[0], codes[1]) and codes[0].shape == (12, 18)
     assert found[0] == found[1] and found[0].total() == values().num_rows
     texts = {row["double"] for row in map(dict, found[1])}
     assert {"1", "1e+20", "0", "1e-05", "1000000000000000.5", "inf", "-inf", None} <= texts
     assert not texts & {"nan", "NaN", "99.99", "1.5e-07"}
+
+
+def test_combinations_are_estimated_alike(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every combination, where the table is small; else a sample, which is a little off. Nulls are values, too."""
+    n = 12_000
+    columns = {
+        "a": [i % 100 if i % 7 else None for i in range(n)],
+        "b": [i // 100 % 100 if i % 5 else None for i in range(n)],
+        "s": [f"s{i % 3}" for i in range(n)],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    combinations = [set(zip(*columns.values(), strict=True))]
+    coarse = [[x if x is None else x // 10 for x in columns[c]] for c in "ab"]
+    combinations.append(set(zip(coarse[0], columns["b"], columns["s"], strict=True)))
+    combinations.append(set(zip(*coarse, columns["s"], strict=True)))
+    exact = [len(found) for found in combinations]
+    values = [str(x) for x in range(100)]
+    hierarchies = [Intervals(intervals=[10]).build(name, values, tmp_path, ()) for name in "ab"]
+    spec = SummarySpec(hierarchies, (SensitiveSpec("s", ("s0", "s1", "s2")),))
+    for name in ("duckdb", "spark"):
+        engine = open_engine(name)
+        table = engine.open(tmp_path / "t.parquet", Reading())
+        choices = [{}, {"a": 1}, {"a": 1, "b": 1}]
+        assert engine.combinations(table, spec, choices) == exact
+        with monkeypatch.context() as patch:
+            patch.setattr(estimating, "SAMPLE", n // 4)
+            found = engine.combinations(table, spec, choices)
+        assert found != exact and all(abs(f - e) < 8 * e**0.5 for f, e in zip(found, exact, strict=True))
+        engine.close()
+
+
+def test_a_value_that_the_hierarchy_does_not_know_is_named(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "ages.csv").write_text("20,young\n21,young\n")
+    policy = copy.deepcopy(POLICIES["finest"])
+    policy["columns"]["age"] = {"role": "quasi-identifier", "hierarchy": {"file": str(tmp_path / "ages.csv")}}
+    messages = []
+    for more in ({}, {"finest": 1}):
+        policy["columns"]["age"] |= more
+        for engine in ("duckdb", "spark"):
+            with pytest.raises(HierarchyError) as raised:
+                mw.anonymize(source, policy, tmp_path / "out", engine=engine)
+            messages.append(str(raised.value))
+    assert set(messages) == {messages[0]} and "'22', '23', '24' and 35 more" in messages[0]
 
 
 def test_csv_in_and_out(spark: SparkSession, tmp_path: Path) -> None:
@@ -121,9 +178,11 @@ def _policy(folder: Path) -> Path:
 def test_a_data_frame_gives_a_data_frame(spark: SparkSession, source: Path) -> None:
     """Spark by itself, in the caller's session, whose settings and views are left as they were."""
     frame = spark.read.parquet(f"file://{source}").withMetadata("ward", {"comment": "secret"})
+    frame = frame.selectExpr("*", "MAP('note', note) AS notes")  # which cannot be hashed, nor published
     before = (dict(spark.conf.getAll), spark.catalog.listTables())
     release = mw.anonymize(frame, POLICIES["full-domain"], seed=5)
     table = release.table
+    assert "notes" not in table.columns
     assert (dict(spark.conf.getAll), spark.catalog.listTables()) == before
     assert type(table) is type(frame) and table.sparkSession is spark
     here = mw.anonymize(source, POLICIES["full-domain"], seed=5).table

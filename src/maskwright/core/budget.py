@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
+
+import numpy as np
 
 from maskwright.errors import UsageError
 
@@ -57,6 +59,27 @@ class Budget:
 def summary_bytes(cells: int, attributes: int, sensitive: int) -> int:
     """At most this much is held of so many combinations (see core/summary.py: joint and single counts, and codes)."""
     return cells * (16 + 24 * sensitive + 4 * attributes + 8)
+
+
+def held(*things: object) -> int:
+    """The bytes of all arrays that data classes, sequences and mappings hold, each counted once."""
+    waiting, seen, total = list(things), set[int](), 0
+    while waiting:
+        thing = waiting.pop()
+        while isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
+            thing = thing.base  # a view holds all of it
+        if isinstance(thing, (str, bytes, int, float)) or thing is None or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, np.ndarray):
+            total += thing.nbytes
+        elif isinstance(thing, Mapping):
+            waiting += thing.values()
+        elif isinstance(thing, (tuple, list)):
+            waiting += [x for x in thing if not isinstance(x, (str, int))]
+        elif is_dataclass(thing) and hasattr(thing, "__dict__"):
+            waiting += vars(thing).values()
+    return total
 
 
 def machine() -> int:

@@ -75,6 +75,7 @@ class Method(Registered):
     """Turns a summary into a grouping. Options are fields; data never is."""
 
     guarantee: ClassVar[str] = "measured"
+    whole_columns: ClassVar[bool] = False  # one level for each column: no row is ever listed
 
     @abstractmethod
     def group(self, task: Task) -> Grouping:

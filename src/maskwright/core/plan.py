@@ -87,15 +87,22 @@ class Published:
     Attributes:
         name: the column.
         domain: its values.
-        texts: entry e is published as `texts[index[e]]`; None: `index[e]` is the code of a value, which is
-            published in the type that the column has in the source.
-        index: one number per entry.
+        texts: what index i is published as; None: it is the code of a value, which is published in the type that
+            the column has in the source.
+        index: entry e is published as `index[of[e]]`: what a tuple or a group shows is listed once, not once for
+            each of its entries.
+        of: the tuple or the group of each entry; None: `index` has one number per entry.
     """
 
     name: str
     domain: tuple[str, ...]
     texts: tuple[str | None, ...] | None
     index: NDArray[np.int32]
+    of: NDArray[np.integer] | None = None
+
+    def shown(self, entries: NDArray[np.integer] | slice) -> NDArray[np.int32]:
+        """The index of some entries that are not left out."""
+        return self.index[entries if self.of is None else self.of[entries]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +115,7 @@ class Block:
     names: tuple[str, ...]
     domains: tuple[tuple[str, ...], ...]
     codes: NDArray[np.int32]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int32]
     rows: NDArray[np.int64]
 
 
@@ -135,14 +142,14 @@ class GroupPlan:
     columns: Sequence[str]
     units: Units
     unit: NDArray[np.int64]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int32]
     rows: NDArray[np.int64]
     published: Sequence[Published]
     blocks: Sequence[Block]
     group_column: str | None
     drop_missing: Sequence[str]
     key: str
-    numbers: NDArray[np.int64] | None = None
+    numbers: NDArray[np.int32] | None = None
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

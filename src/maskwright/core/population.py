@@ -45,12 +45,10 @@ def count_matches(census: Summary, blocks: Sequence[NDArray[np.int32]], codes: N
 def furnished(grouping: Grouping, needs: frozenset[Need], census: Summary | None) -> Classes:
     """The classes of a grouping with what the models need to know of them."""
     summary, allocation, classes = grouping.summary, grouping.allocation, grouping.classes
-    changes: dict[str, Any] = {
-        "attributes": tuple(labels.attribute for labels in grouping.labels),
-        "codes": np.array([labels.of_group for labels in grouping.labels]).reshape(
-            len(grouping.labels), classes.n
-        ),
-    }
+    changes: dict[str, Any] = {"attributes": tuple(labels.attribute for labels in grouping.labels)}
+    if needs & {"labels", "population"}:  # a copy, and there may be millions of classes
+        published = np.array([labels.of_group for labels in grouping.labels])
+        changes["codes"] = published.reshape(len(grouping.labels), classes.n)
     if "originals" in needs:
         if allocation.cells is not None:
             raise PolicyError("m-confidentiality can be checked only where the rows of a tuple stay together")

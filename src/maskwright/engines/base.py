@@ -8,7 +8,7 @@ missing tokens are missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -235,13 +235,19 @@ class Engine(Protocol):
         `formulas` says what happens to cells of a CSV file that a spreadsheet would run.
         """
 
+    def forget(self, table: Table) -> None:
+        """A recoded table that is written will not be read again: what was stored for it may go."""
+
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
         """Group a table by its columns as they are: what `verify` relies on."""
 
-    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
-        """Does a table have exactly these rows, in any order? Two sums of 64-bit hashes of the rows may decide it."""
+    def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
+        """Does a table have exactly these rows, in any order? Two sums of 64-bit hashes of the rows may decide it.
+
+        The rows come in pieces, all with the same texts; there is at least one.
+        """
 
     def hand_over(self, table: Table) -> Any:
         """A recoded table as the caller's own kind."""

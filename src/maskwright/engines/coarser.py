@@ -19,6 +19,7 @@ from maskwright.engines.coding import Labelled, refuse_unknown
 from maskwright.engines.database import Database, told
 from maskwright.engines.estimating import level_texts
 from maskwright.engines.opening import DuckTable
+from maskwright.engines.relation import Relation
 from maskwright.errors import PolicyError
 
 LISTED = 20_000  # values; beyond that a list is slower than a copy of the table (0.3 s for a million rows)
@@ -29,7 +30,7 @@ def coarsen(db: Database, t: DuckTable, hierarchies: Sequence[Hierarchy]) -> Duc
     whole = [h.origin for h in hierarchies if h.origin is not None]
     names = tuple(h.attribute for h, _ in whole)
     for h, level in whole:
-        _check_labels(t, h, level)
+        check_labels(t, h, level)
     coded = Labelled(t, names, tuple(h.values for h, _ in whole), tuple(level_texts(*o) for o in whole))
     view = db.new_name("coarse")
     shown, joins = dict[str, exp.Expression](), list[exp.Join]()
@@ -82,7 +83,7 @@ def _listed(db: Database, dictionary: str, raw: exp.Expression) -> exp.Expressio
     return exp.Anonymous(this="list_extract", expressions=[found, place])
 
 
-def _check_labels(t: DuckTable, hierarchy: Hierarchy, level: int) -> None:
+def check_labels(t: Relation, hierarchy: Hierarchy, level: int) -> None:
     """A label that reads like a missing value, or changes when it is read, cannot stand for one."""
     tokens = {token for name, token in t.parameters.items() if name != "blanks"}
     for label in hierarchy.levels[level].labels[1:]:

@@ -15,7 +15,6 @@ import numpy as np
 from sqlglot import exp
 
 from maskwright import disk
-from maskwright.core.budget import ENGINE
 from maskwright.engines import sql
 from maskwright.errors import InputError, UsageError
 
@@ -54,7 +53,6 @@ class Database:
         except BaseException:
             disk.remove_scratch(self.temp)
             raise
-        self._allowed: int | None = None
         self._tables = 0
 
     def _started(self, config: dict[str, Any], memory: str | None, threads: int | None) -> Any:
@@ -81,19 +79,6 @@ class Database:
         """The most memory to use from now on; what is held beyond that goes to disk."""
         with told():
             self.con.execute(f"SET memory_limit = '{memory}B'")
-        self._allowed = memory
-
-    @contextmanager
-    def beside(self, arrays: int) -> Iterator[None]:
-        """While `arrays` bytes are held beside the database, it uses that much less (where there is a limit)."""
-        before = self._allowed
-        if before is not None:
-            self.allow(max(before - arrays, ENGINE))
-        try:
-            yield
-        finally:
-            if before is not None:
-                self.allow(before)
 
     def share(self) -> float:
         """How much of the running query is done, from 0 to 1; negative when that is not known."""

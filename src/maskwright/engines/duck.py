@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +155,10 @@ class DuckDBEngine:
         self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
         return replace(t, relation=name, parameters={}, sorts=False)
 
+    def forget(self, table: Table) -> None:
+        for name in _duck(table).made_of:
+            self._db.run(sql.drop_table(name), {})
+
     def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _duck(table)
         if format not in ("csv", "parquet"):
@@ -189,7 +193,7 @@ class DuckDBEngine:
     ) -> Recount:
         return recounting.recount(self._db, _duck(table), columns, sensitive, unit)
 
-    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+    def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
         return recounting.holds(self._db, _duck(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
@@ -245,6 +249,7 @@ def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
         origin=t.origin,
         sets=t.sets,
         sorts=recoded.sorts,
+        made_of=recoded.stored,
     )
 
 

@@ -7,7 +7,7 @@ that number. Values are taken as they come: spellings that will be one value (" 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -19,13 +19,23 @@ from maskwright.engines.coding import Labelled, Runner, Source
 SAMPLE = 1 << 17  # combinations to look at, if every row had one of its own
 
 
+Hash = Callable[[Sequence[exp.Expression]], exp.Expression]
+
+
+def _hash(values: Sequence[exp.Expression]) -> exp.Expression:
+    return exp.Anonymous(this="hash", expressions=list(values))
+
+
 def combinations(
-    runner: Runner, table: Source, spec: SummarySpec, choices: Sequence[Mapping[str, int]], hash: str = "hash"
+    runner: Runner,
+    table: Source,
+    spec: SummarySpec,
+    choices: Sequence[Mapping[str, int]],
+    hashed: Hash = _hash,
 ) -> list[int]:
     """About how many cells the summary would have, for each choice of coarser levels (none: as the table is).
 
-    With a unit, people are told apart too: that is the most that can be counted. `hash` names a function of the engine
-    with 64 bits.
+    With a unit, people are told apart too: that is the most that can be counted. `hashed` gives 64 bits for values.
     """
     [(rows,)] = runner.rows(sql.select([sql.count()], table.source()), table.parameters)
     share = max(1, rows // SAMPLE)
@@ -39,14 +49,14 @@ def combinations(
     keys = []
     for choice in choices:
         parts = [coded.label(wanted.index((n, choice[n]))) if n in choice else table.raw(n) for n in names]
-        keys.append(exp.Anonymous(this=hash, expressions=parts))
-    hashed = sql.select(
+        keys.append(hashed(parts))
+    rows_hashed = sql.select(
         [sql.alias(key, f"h{i}") for i, key in enumerate(keys)],
         table.source(), joins=coded.joins(), tables=coded.tables(),
     )  # fmt: skip
     counts = [_distinct(f"h{i}", share) for i in range(len(keys))]
     with runner.tables(coded.content()):
-        [found] = runner.rows(sql.select(counts, hashed.subquery("q", copy=False)), table.parameters)
+        [found] = runner.rows(sql.select(counts, rows_hashed.subquery("q", copy=False)), table.parameters)
     return [int(n) * share for n in found]
 
 

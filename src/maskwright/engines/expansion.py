@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
-from maskwright.core.plan import GroupPlan
+from maskwright.core.plan import GroupPlan, Published
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
-from maskwright.engines.keys import Packing, number, totals
+from maskwright.engines.keys import Digits, Packing, number, numbered, totals
 from maskwright.engines.recoding import Recoded, label
 from maskwright.kernels import randomness
-from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.orders import dealt
+from maskwright.kernels.randomness import shuffle_within
 
 CHUNK = 1 << 20  # rows that are made at a time
 Int32s = NDArray[np.int32]
@@ -57,15 +58,16 @@ class Entries:
     packing: Packing
     keys: list[Ints]
     rows: Ints
-    numbers: Ints
+    numbers: Int32s
 
     @staticmethod
-    def of(
-        columns: Sequence[Shown], digits: Sequence[NDArray[np.integer]], groups: Ints, rows: Ints
-    ) -> Entries:
-        packing = Packing.of([int(groups.max(initial=0)) + 1, *(c.radix for c in columns)])
-        keys, numbers = number(packing.pack([groups, *digits]), len(rows))
-        return Entries(tuple(columns), packing, keys, totals(numbers, rows, len(keys[0])), numbers)
+    def of(columns: Sequence[Shown], digits: Digits, rows: Ints) -> Entries:
+        """`digits` has the groups first, then those of the columns."""
+        packing = Packing.of([int(digits[0].max(initial=0)) + 1, *(c.radix for c in columns)])
+        keys, numbers = number(packing.pack(digits), len(rows))
+        return Entries(
+            tuple(columns), packing, keys, totals(numbers, rows, len(keys[0])), numbers.astype(np.int32)
+        )
 
     def each_row(self) -> Int32s:
         """The number of the entry of every row, in ascending order."""
@@ -73,6 +75,17 @@ class Entries:
 
     def groups(self) -> Ints:
         return self.packing.unpack(self.keys, 0)
+
+    def starts(self) -> Ints:
+        """Where the rows of each group begin in `each_row`, and where the last of them end."""
+        first = np.flatnonzero(np.diff(self.groups(), prepend=-1))
+        return np.append((np.cumsum(self.rows) - self.rows)[first], self.rows.sum())
+
+    def each_value(self, rng: np.random.Generator) -> Int32s:
+        """The entries of all rows, group by group, in random order inside each group."""
+        values = self.each_row()
+        shuffle_within(rng, values, self.starts())
+        return values
 
     def used(self, i: int) -> set[int]:
         """The codes of column i that are published."""
@@ -83,17 +96,30 @@ def of_rows(plan: GroupPlan) -> Entries:
     """What is known of the rows, apart from shuffled values."""
     there = plan.groups > 0
     kept = slice(None) if there.all() else np.flatnonzero(there)  # no copies where nothing is left out
-    rows = plan.rows[kept]
-    groups = plan.groups[kept] if plan.group_column is not None or plan.blocks else np.zeros_like(rows)
+    groups = plan.groups[kept]
+    if plan.group_column is None and not plan.blocks:
+        groups = np.zeros_like(groups)
     columns = [Shown(p.name, p.domain, p.texts) for p in plan.published]
-    return Entries.of(columns, [p.index[kept] for p in plan.published], groups, rows)
+    return Entries.of(columns, _OfEntries(groups, plan.published, kept), plan.rows[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class _OfEntries:
+    """The group of some entries, then what each column shows of them: made one by one, because all are large."""
+
+    groups: Int32s
+    published: Sequence[Published]
+    kept: NDArray[np.integer] | slice
+
+    def __getitem__(self, i: int) -> NDArray[np.integer]:
+        return self.groups if i == 0 else self.published[i - 1].shown(self.kept)
 
 
 def of_block(plan: GroupPlan, b: int) -> Entries:
     """The values of a block."""
     block = plan.blocks[b]
     columns = [Shown(name, domain, None) for name, domain in zip(block.names, block.domains, strict=True)]
-    return Entries.of(columns, list(block.codes), block.groups, block.rows)
+    return Entries.of(columns, [block.groups, *block.codes], block.rows)
 
 
 def create(
@@ -128,7 +154,7 @@ def create(
         query = sql.select(named, stored)
     else:
         query = sql.side_by_side(named, table.source(), table.row_number(), stored)
-    return Recoded(infos, typed, query, dict(table.parameters), of_source is not None)
+    return Recoded(infos, typed, query, dict(table.parameters), of_source is not None, (f"{target}_rows",))
 
 
 def decoded(
@@ -191,32 +217,25 @@ def store_texts(
 
 def _shuffled(parts: Sequence[Entries], rng: np.random.Generator) -> Iterator[Arrays]:
     """The words of all parts, row by row in random order: `p0w0`, `p0w1` … `p1w0` …"""
-    rows = [part.each_row() for part in parts]
-    n = len(rows[0])
+    first = parts[0].each_row()
     if len(parts) == 1:
-        rng.shuffle(rows[0])
-        return _words(parts, rows, n)
-    for p in range(1, len(parts)):
-        rows[p] = shuffled_within(parts[p].groups()[rows[p]], rows[p], rng)
-    return _words(parts, rows, n, permutation(n, rng))
+        shuffle_within(rng, first, np.array([0, len(first)]))
+        return _words(parts, [first], len(first))
+    rows = [first, *(part.each_value(rng) for part in parts[1:])]
+    return _words(parts, rows, len(first), permutation(len(first), rng))
 
 
 def _beside(parts: Sequence[Entries], of_source: Int32s, rng: np.random.Generator) -> Iterator[Arrays]:
     """The words of all parts for the rows of the source in their order, and the `place` of each (-1: left out)."""
-    kept = np.flatnonzero(of_source >= 0).astype(np.int32)
-    rows = [np.maximum(of_source, 0)]
-    if len(parts) > 1:
-        group = parts[0].groups()[of_source[kept]].astype(np.int32)
-        by_group = kept[sorted_by(group, int(group.max(initial=0)) + 1)]
-    for part in parts[1:]:
-        # rows of a group in any order, because its values are in random order
-        entries = part.each_row()
-        values = np.zeros(len(of_source), dtype=np.int32)
-        values[by_group] = shuffled_within(part.groups()[entries], entries, rng)
-        rows.append(values)
-    place = np.full(len(of_source), -1, dtype=np.int32)
-    place[kept] = permutation(len(kept), rng)
-    return _words(parts, rows, len(of_source), place=place)
+    group = np.append(numbered([parts[0].groups()], len(parts[0].rows))[1], -1).astype(np.int32)
+    # the rows of a group take its values as they come, because those are in random order
+    values = [dealt(group[of_source], part.starts(), part.each_value(rng)) for part in parts[1:]]
+    there = of_source >= 0
+    place = permutation(int(np.count_nonzero(there)), rng)
+    if not there.all():
+        some, place = place, np.full(len(of_source), -1, dtype=np.int32)
+        place[there] = some
+    return _words(parts, [of_source, *values], len(of_source), place=place)
 
 
 def _words(
@@ -245,22 +264,14 @@ def reordered(runner: RowRunner, target: str, recoded: Recoded, key: str) -> Rec
     items = [sql.column(f"c{i}", "t") for i in range(len(recoded.columns))]
     stored, row = sql.relation(target, "t"), sql.column("rowid", "t")
     query = sql.side_by_side(items, stored, row, sql.relation(f"{target}_rows", "x"))
-    return replace(recoded, query=query, sorts=True)
+    return replace(recoded, query=query, sorts=True, stored=(target, f"{target}_rows"))
 
 
 def permutation(n: int, rng: np.random.Generator) -> Int32s:
     """The numbers below n in random order, four bytes each."""
     numbers = np.arange(n, dtype=np.int32)
-    rng.shuffle(numbers)
+    shuffle_within(rng, numbers, np.array([0, n]))
     return numbers
-
-
-def shuffled_within(groups: NDArray[np.integer], values: Int32s, rng: np.random.Generator) -> Int32s:
-    """Values shuffled inside their groups, which are ascending: a shuffle of all, sorted back by group."""
-    order = permutation(len(groups), rng)
-    sorting = sorted_by(groups.astype(np.int32)[order], int(groups.max(initial=0)) + 1)
-    result: Int32s = values[order[sorting]]
-    return result
 
 
 def generator(key: str, purpose: str) -> np.random.Generator:

@@ -14,10 +14,11 @@ from maskwright.core.plan import GroupPlan
 from maskwright.engines import expansion, sql
 from maskwright.engines.coding import Coded, RowRunner, Source
 from maskwright.engines.expansion import Entries, Int32s
-from maskwright.engines.keys import Packing
+from maskwright.engines.keys import Packing, totals
 from maskwright.engines.recoding import Recoded
 from maskwright.errors import InputError
-from maskwright.kernels.orders import sorted_by
+from maskwright.kernels.orders import dealt
+from maskwright.kernels.randomness import shuffle_within
 
 MOST = 2**31 - 1  # rows are numbered with four bytes
 SLICE = 1 << 22  # rows that are fetched at a time
@@ -49,26 +50,17 @@ def bucketize(runner: RowRunner, table: Source, plan: GroupPlan, targets: tuple[
 def _of_source(runner: RowRunner, table: Source, plan: GroupPlan, rows: Entries) -> Int32s:
     """The published entry of every row of the source; -1: it is left out."""
     unit = _units(runner, table, plan)
-    known = np.flatnonzero(unit >= 0).astype(np.int32)
-    if len(known) != plan.rows.sum():
-        raise _changed()
     published = np.full(len(plan.groups), -1, dtype=np.int32)
     published[plan.groups > 0] = rows.numbers
-    result = np.full(len(unit), -1, dtype=np.int32)
-    if (np.diff(plan.unit) > 0).all():  # all rows of a unit are in one entry
-        entry = np.full(plan.units.codes.shape[1], -1, dtype=np.int32)
-        entry[plan.unit] = published
-        result[known] = entry[unit[known]]
-        return result
-    # one entry for every row, unit by unit and shuffled inside each
+    # one entry for every row, unit by unit and in random order inside each; the rows of a unit take them as they come
     entries = np.repeat(published, plan.rows)
-    units = np.repeat(plan.unit.astype(np.int32), plan.rows)
-    entries = expansion.shuffled_within(units, entries, expansion.generator(plan.key, "rows of a unit"))
-    by_unit = known[sorted_by(unit[known], plan.units.codes.shape[1])]
-    if not np.array_equal(unit[by_unit], units):
-        raise _changed()
-    result[by_unit] = entries
-    return result
+    start = np.append(0, np.cumsum(totals(plan.unit, plan.rows, plan.units.codes.shape[1])))
+    if not (np.diff(plan.unit) > 0).all():  # otherwise all rows of a unit are in one entry
+        shuffle_within(expansion.generator(plan.key, "rows of a unit"), entries, start)
+    try:
+        return dealt(unit, start, entries)
+    except ValueError:
+        raise _changed() from None
 
 
 def _units(runner: RowRunner, table: Source, plan: GroupPlan) -> Int32s:

@@ -33,6 +33,7 @@ class DuckTable(Relation):
         origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
         sorts: every reading sorts the rows again.
+        made_of: of a recoded table: the tables that hold its rows.
     """
 
     frame: frames.Frame | None = None
@@ -41,6 +42,7 @@ class DuckTable(Relation):
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     sorts: bool = False
+    made_of: tuple[str, ...] = ()
 
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -20,12 +20,19 @@ def domain(runner: Runner, t: Relation, column: str, limit: int | None = None) -
         first = sql.case((sql.is_null(sql.column("g0")), sql.integer(0)), otherwise=sql.integer(1))
         commonest = exp.Ordered(this=sql.column("n"), desc=True)
         query = query.order_by(first, commonest, sql.column("g0")).limit(limit + 1)
-    rows = dict(runner.rows(query, t.parameters))
-    missing = int(rows.pop(None, 0))
-    values = list(rows)[:limit]
+    return domain_of(runner.rows(query, t.parameters), limit)
+
+
+def domain_of(counted: Iterable[tuple[str | None, int]], limit: int | None = None) -> Domain:
+    """From canonical values with their rows, the commonest first if there is a limit."""
+    rows: dict[str | None, int] = {}
+    for value, n in counted:
+        rows[value] = rows.get(value, 0) + int(n)
+    missing = rows.pop(None, 0)
+    values = [value for value in rows if value is not None][:limit]
     numeric = bool(values) and all(map(sql.NUMBER.fullmatch, values))
     values = sorted(values, key=lambda v: (Decimal(v), v)) if numeric else sorted(values)
-    return Domain(tuple(values), tuple(int(rows[v]) for v in values), missing, numeric)
+    return Domain(tuple(values), tuple(rows[v] for v in values), missing, numeric)
 
 
 def sample(runner: Runner, t: Relation, rows: int) -> list[dict[str, str | None]]:

@@ -29,6 +29,7 @@ class Recoded:
         query: its rows in their order, the columns called c0, c1 …
         parameters: what the query refers to.
         sorts: every reading sorts the rows again.
+        stored: the tables that hold its rows.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -36,6 +37,7 @@ class Recoded:
     query: exp.Select
     parameters: Mapping[str, Any]
     sorts: bool
+    stored: tuple[str, ...]
 
 
 def recode(runner: RowRunner, table: Source, plan: Plan, target: str) -> Recoded:
@@ -56,7 +58,7 @@ def recode(runner: RowRunner, table: Source, plan: Plan, target: str) -> Recoded
         runner.run(sql.create_table(target, query), table.parameters)
     kept = with_their_type(plan)
     stored = sql.select([sql.column(f"c{i}", "t") for i in range(len(columns))], sql.relation(target, "t"))
-    return Recoded(tuple(columns), kept, stored, {}, False)
+    return Recoded(tuple(columns), kept, stored, {}, False, (target,))
 
 
 def _published(

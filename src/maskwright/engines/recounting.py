@@ -7,9 +7,10 @@ repeated here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -160,11 +161,12 @@ def _counted(runner: Runner, table: Source, listed: Sequence[_Listed], unit: str
     return _Counted(packing, [k[order] for k in keys], rows[order], people[order])
 
 
-def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Recount) -> bool:
+def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
     """Does a table have exactly these rows, in any order? Compares their number and two sums of hashes of 64 bits."""
-    content: dict[str, np.ndarray[Any, Any]] = {"n": rows.rows}
+    pieces = iter(rows)
+    first = next(pieces)
     found, planned = list[exp.Expression](), list[exp.Expression]()
-    for i, (name, known, codes) in enumerate(zip(columns, rows.texts, rows.codes, strict=True)):
+    for i, (name, known) in enumerate(zip(columns, first.texts, strict=True)):
         code = sql.column(f"c{i}", "planned")
         whole = (
             table.info(name).kind == "integer"
@@ -175,17 +177,22 @@ def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Recoun
             text = table.info(name).kind == "text"
             found.append(_hash(passed(runner, table, name) if text else table.text(name)))
         if isinstance(known, np.ndarray):
-            content[f"c{i}"] = known[codes]
             planned.append(_hash(sql.cast(code, "BIGINT" if whole else "TEXT")))
         else:
-            content[f"c{i}"], decode = codes, runner.new_name("planned")
+            decode = runner.new_name("planned")
             _store_hashes(runner, known, whole, decode)
             planned.append(runner.lookup(decode, code, published=False))
     [there] = runner.rows(sql.select(_sums(found, sql.integer(1)), table.source()), table.parameters)
-    with runner.tables({"planned": content}):
-        sums = _sums(planned, sql.column("n", "planned"))
-        [wanted] = runner.rows(sql.select(sums, sql.relation("planned")), {})
-    return bool(there == wanted)
+    sums = sql.select(_sums(planned, sql.column("n", "planned")), sql.relation("planned"))
+    wanted = [0] * len(there)
+    for piece in chain([first], pieces):
+        content: dict[str, np.ndarray[Any, Any]] = {"n": piece.rows}
+        for i, (known, codes) in enumerate(zip(piece.texts, piece.codes, strict=True)):
+            content[f"c{i}"] = known[codes] if isinstance(known, np.ndarray) else codes
+        with runner.tables({"planned": content}):
+            [more] = runner.rows(sums, {})
+        wanted = [a + (b or 0) for a, b in zip(wanted, more, strict=True)]
+    return [n or 0 for n in there] == wanted
 
 
 def _store_hashes(runner: Runner, texts: Sequence[str | None], whole: bool, name: str) -> None:

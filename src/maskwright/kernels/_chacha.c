@@ -128,7 +128,78 @@ static PyObject *bit_generator(PyObject *self, PyObject *args)
     return capsule;
 }
 
+/* ---- shuffles ---------------------------------------------------------------------------------------- */
+
+#define BATCH 32 /* places that are drawn before they are used, so that memory can be asked for them in time */
+#if defined(__GNUC__)
+#define ASK_FOR(place) __builtin_prefetch(place, 1)
+#else
+#define ASK_FOR(place) ((void)0)
+#endif
+
+/* A number below n, each with the same chance: the upper half of a product; what would favour some is drawn again. */
+static uint32_t below(Stream *s, uint32_t n)
+{
+    uint64_t product = (uint64_t)next_uint32(s) * n;
+    if ((uint32_t)product < n) {
+        uint32_t least = (uint32_t)(-n) % n;
+        while ((uint32_t)product < least)
+            product = (uint64_t)next_uint32(s) * n;
+    }
+    return (uint32_t)(product >> 32);
+}
+
+/* From the last place down, each changes places with one that is not after it [Fisher, Yates; Durstenfeld 1964]. */
+static void shuffle(Stream *s, int32_t *values, int64_t n)
+{
+    uint32_t other[BATCH];
+    for (int64_t i = n - 1; i > 0; i -= BATCH) {
+        int batch = i < BATCH ? (int)i : BATCH;
+        for (int j = 0; j < batch; j++) {
+            other[j] = below(s, (uint32_t)(i - j + 1));
+            ASK_FOR(values + other[j]);
+        }
+        for (int j = 0; j < batch; j++) {
+            int32_t kept = values[i - j];
+            values[i - j] = values[other[j]];
+            values[other[j]] = kept;
+        }
+    }
+}
+
+static PyObject *shuffle_within(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    Py_buffer values, start;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Ow*y*", &capsule, &values, &start))
+        return NULL;
+    Stream *s = PyCapsule_GetPointer(capsule, "BitGenerator");
+    const int64_t *at = start.buf;
+    Py_ssize_t bounds = start.len / 8, n = values.len / 4;
+    int fits = s != NULL && (bounds == 0 || at[0] >= 0);
+    for (Py_ssize_t g = 1; g < bounds && fits; g++)
+        fits = at[g - 1] <= at[g] && at[g] - at[g - 1] <= INT32_MAX;
+    fits = fits && (bounds == 0 || at[bounds - 1] <= n);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t g = 1; g < bounds; g++)
+            shuffle(s, (int32_t *)values.buf + at[g - 1], at[g] - at[g - 1]);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&start);
+    if (s == NULL)
+        return NULL;
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "arrays do not fit together");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"shuffle_within", shuffle_within, METH_VARARGS, "shuffle_within(capsule, values, start)"},
     {"bit_generator", bit_generator, METH_VARARGS, "bit_generator(key) -> capsule for numpy.random.Generator"},
     {NULL, NULL, 0, NULL},
 };

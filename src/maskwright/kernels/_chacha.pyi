@@ -1,1 +1,6 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
 def bit_generator(key: bytes) -> object: ...
+def shuffle_within(capsule: object, values: NDArray[Any], start: NDArray[Any]) -> None: ...

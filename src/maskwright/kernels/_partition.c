@@ -23,6 +23,7 @@
 
 static PyMethodDef methods[] = {
     {"counting", counting, METH_VARARGS, "counting(keys, n_keys, order)"},
+    {"deal", deal, METH_VARARGS, "deal(owner, start, items)"},
     {"ranked", ranked, METH_VARARGS, "ranked(codes, table, first, size, out)"},
     {"hilbert", hilbert, METH_VARARGS, "hilbert(ranks, stretched, first, size, bits, width, digits)"},
     {"arrange", arrange, METH_VARARGS, "arrange(sorting, start, keys, cell_of, cells)"},

@@ -28,6 +28,51 @@ static PyObject *counting(PyObject *self, PyObject *args)
     return finish(&s, failed ? -1 : 0, failed ? NULL : none());
 }
 
+/* ---- rows that take turns ------------------------------------------------------------------------------ */
+
+/* owner[i] becomes the next item of its owner, whose items are items[start[k]:start[k + 1]]; a negative one stays. */
+static PyObject *deal(PyObject *self, PyObject *args)
+{
+    Buffers s = {.n = 3};
+    if (!PyArg_ParseTuple(args, "w*y*y*", &s.b[0], &s.b[1], &s.b[2]))
+        return NULL;
+    int32_t *owner = s.b[0].buf;
+    const int64_t *start = s.b[1].buf;
+    const int32_t *items = s.b[2].buf;
+    Py_ssize_t n = s.b[0].len / 4, owners = s.b[1].len / 8 - 1, room = s.b[2].len / 4;
+    int fits = owners >= 0 && start[0] == 0 && start[owners] == room;
+    for (Py_ssize_t k = 0; k < owners && fits; k++)
+        fits = start[k] <= start[k + 1] && start[k + 1] - start[k] <= INT32_MAX;
+    if (!fits)
+        return finish(&s, -2, NULL);
+    int32_t *taken = calloc((size_t)owners + 1, sizeof(int32_t));
+    if (taken) {
+        Py_BEGIN_ALLOW_THREADS
+        Py_ssize_t dealt = 0;
+        for (Py_ssize_t i = 0; i < n && fits; i++) {
+            if (i + 2 * AHEAD < n && owner[i + 2 * AHEAD] >= 0 && owner[i + 2 * AHEAD] < owners) {
+                ASK_FOR(taken, owner[i + 2 * AHEAD]);
+                ASK_FOR(start, owner[i + 2 * AHEAD]);
+            }
+            if (i + AHEAD < n && owner[i + AHEAD] >= 0 && owner[i + AHEAD] < owners)
+                ASK_FOR(items, start[owner[i + AHEAD]] + taken[owner[i + AHEAD]]);
+            if (owner[i] < 0)
+                continue;
+            fits = owner[i] < owners && start[owner[i]] + taken[owner[i]] < start[owner[i] + 1];
+            if (fits) {
+                int64_t at = start[owner[i]] + taken[owner[i]]++;
+                owner[i] = items[at];
+                dealt++;
+            }
+        }
+        fits = fits && dealt == room;
+        Py_END_ALLOW_THREADS
+    }
+    int status = taken == NULL ? -1 : fits ? 0 : -2;
+    free(taken);
+    return finish(&s, status, status ? NULL : none());
+}
+
 /* ---- ranks ------------------------------------------------------------------------------------------- */
 
 /* out[t * d + a] = table[first[a] + codes[a * n + t]]: the ranks of the attributes, one line per tuple. */

@@ -27,6 +27,25 @@ def sorted_by(keys: Int32s, n_keys: int, kernel: ModuleType | None = compiled) -
     return order
 
 
+def dealt(owner: Int32s, start: Ints, items: Int32s, kernel: ModuleType | None = compiled) -> Int32s:
+    """Each row takes the next item of its owner, in the order of the rows; rows with a negative owner take none.
+
+    Owner k has `items[start[k]:start[k + 1]]`, as many as there are rows with it. The rows may be overwritten: with
+    the result they would be the largest arrays of a run.
+    """
+    if kernel is not None:
+        owner = np.ascontiguousarray(owner)
+        kernel.deal(owner, np.ascontiguousarray(start, dtype=np.int64), np.ascontiguousarray(items))
+        return owner
+    there = np.flatnonzero(owner >= 0)
+    rows = np.bincount(owner[there], minlength=len(start) - 1)
+    if not np.array_equal(rows, np.diff(start)) or start[0] != 0 or start[-1] != len(items):
+        raise ValueError("arrays do not fit together")
+    result = owner.copy()
+    result[there[np.argsort(owner[there], kind="stable")]] = items
+    return result
+
+
 def by_digits(digits: Sequence[Int32s], radix: Sequence[int]) -> Int32s:
     """The places by several keys, most significant first: one counting sort each, the least significant first."""
     order = sorted_by(digits[-1], radix[-1])

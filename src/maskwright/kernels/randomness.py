@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import secrets
 import signal
 from threading import Lock, current_thread, main_thread
@@ -48,6 +49,17 @@ def generator(key: bytes, purpose: str) -> np.random.Generator:
     own = derived(key, purpose)
     source: Any = ChaCha(own) if compiled is not None else PlainChaCha(own)
     return np.random.Generator(source)
+
+
+def shuffle_within(rng: np.random.Generator, values: NDArray[np.int32], start: NDArray[np.int64]) -> None:
+    """Shuffle each part `values[start[g]:start[g + 1]]` in place, every order with the same chance."""
+    source: Any = rng.bit_generator
+    start = np.ascontiguousarray(start, dtype=np.int64)
+    with source.lock:
+        if isinstance(source, ChaCha) and compiled is not None:
+            compiled.shuffle_within(source.capsule, values, start)
+        else:
+            source.shuffle_within(values, start)
 
 
 class ChaCha:
@@ -125,6 +137,21 @@ class PlainChaCha:
     def _wide(self) -> int:
         low = self._word()
         return low | self._word() << 32
+
+    def shuffle_within(self, values: NDArray[np.int32], start: NDArray[np.int64]) -> None:
+        for begin, end in itertools.pairwise(start.tolist()):
+            part = values[begin:end].tolist()
+            for i in range(len(part) - 1, 0, -1):
+                j = self._below(i + 1)
+                part[i], part[j] = part[j], part[i]
+            values[begin:end] = part
+
+    def _below(self, n: int) -> int:
+        """A number below n, each with the same chance: the upper half of a product, or drawn again."""
+        product = self._word() * n
+        while product % 2**32 < 2**32 % n:
+            product = self._word() * n
+        return product >> 32
 
     def _word(self) -> int:
         if self._at == len(self._ready):

@@ -47,6 +47,7 @@ class Incognito(NodeSearch):
     """
 
     name: ClassVar[str] = "incognito"
+    whole_columns: ClassVar[bool] = True
 
     def group(self, task: Task) -> Grouping:
         if task.summary.n_rows == 0:

@@ -51,6 +51,7 @@ class OptimalLattice(Method):
     """
 
     name: ClassVar[str] = "optimal-lattice"
+    whole_columns: ClassVar[bool] = True
 
     objective: ObjectiveName = "information-loss"
     suppression: RowShare = Field(default=0, validate_default=True)

@@ -38,6 +38,7 @@ class Samarati(NodeSearch):
     """
 
     name: ClassVar[str] = "samarati"
+    whole_columns: ClassVar[bool] = True
 
     conditions: bool = True
 

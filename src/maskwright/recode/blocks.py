@@ -12,6 +12,7 @@ from maskwright.core.plan import Block, GroupPlan
 from maskwright.errors import PolicyError
 from maskwright.recode import entries as e
 from maskwright.recode.disguise import disguised
+from maskwright.recode.entries import Int32s
 
 
 def shuffled(
@@ -92,7 +93,7 @@ def _blocks(
     return [names for names in published if names]
 
 
-def _block(grouping: Grouping, names: tuple[str, ...], number: Ints) -> Block:
+def _block(grouping: Grouping, names: tuple[str, ...], number: Int32s) -> Block:
     """How often the groups have each combination of values, as it is published."""
     summary = grouping.summary
     domains = tuple(summary.sensitive[name].values for name in names)
@@ -106,9 +107,7 @@ def _block(grouping: Grouping, names: tuple[str, ...], number: Ints) -> Block:
     return Block(names, domains, codes[:, there], groups[there], rows[there])
 
 
-def _by_number(
-    counts: ValueCounts, number: Ints
-) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Ints, Ints]:
+def _by_number(counts: ValueCounts, number: Int32s) -> tuple[Int32s, Int32s, Ints]:
     """The counts of the groups that have a number, by number: their entries are moved group by group, not sorted."""
     shown = np.flatnonzero(number)
     group = np.empty(len(shown), dtype=np.int64)
@@ -119,9 +118,7 @@ def _by_number(
     return counts.codes[None, index], np.repeat(number[group], entries), counts.counts[index]
 
 
-def _added_up(
-    codes: np.ndarray[tuple[int, int], np.dtype[np.int32]], groups: Ints, rows: Ints
-) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int32]], Ints, Ints]:
+def _added_up(codes: Int32s, groups: Int32s, rows: Ints) -> tuple[Int32s, Int32s, Ints]:
     """One line for each group and combination of codes."""
     order = np.lexsort((*codes, groups))
     codes, groups = codes[:, order], groups[order]

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
+from maskwright.core.grouping import Grouping, Labels
 from maskwright.core.hierarchy import TOP, Hierarchy
 from maskwright.core.plan import Published, Units
 from maskwright.core.summary import Joint, Summary
 from maskwright.errors import PolicyError
+
+Int32s = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,52 +99,53 @@ def units_of(summary: Summary, cells: bool, read: bool) -> Units:
     return Units(tuple(names), tuple(domains), codes)
 
 
-def numbered(entries: Entries, n_groups: int, rng: np.random.Generator | None) -> Ints:
+def numbered(entries: Entries, n_groups: int, rng: np.random.Generator | None) -> Int32s:
     """The published number of each group, from 1 and in random order, so that it says nothing; 0: it is empty."""
     sizes = np.zeros(n_groups, dtype=np.int64)
     kept = entries.groups >= 0
     np.add.at(sizes, entries.groups[kept], entries.rows[kept])
     there = np.flatnonzero(sizes)
-    number = np.zeros(n_groups, dtype=np.int64)
+    number = np.zeros(n_groups, dtype=np.int32)
     number[there] = 1 + (np.arange(len(there)) if rng is None else rng.permutation(len(there)))
     return number
 
 
-def group_numbers(entries: Entries, number: Ints) -> Ints:
+def group_numbers(entries: Entries, number: Int32s) -> Int32s:
     """The published group number of each entry; 0: its rows are left out."""
-    return np.append(number, 0)[entries.groups]  # group -1 is the last one
+    return np.append(number, np.int32(0))[entries.groups]  # group -1 is the last one
 
 
 def quasi_identifiers(grouping: Grouping, entries: Entries, exact: bool) -> list[Published]:
     """What is published of the quasi-identifiers: their values, or the labels of the groups."""
     result = []
     for a, hierarchy in enumerate(grouping.summary.attributes):
-        codes = grouping.summary.codes[a][entries.tuples]
+        codes = grouping.summary.codes[a]
         if exact:
-            result.append(_values(hierarchy, codes, entries.groups, grouping.starred))
+            result.append(_values(hierarchy, codes, entries, grouping.starred))
         else:
-            result.append(_labels(grouping, a, codes, entries.groups))
+            result.append(_labels(hierarchy, grouping.labels[a], codes, entries))
     return result
 
 
-def _values(hierarchy: Hierarchy, codes: NDArray[np.int32], groups: Ints, starred: int | None) -> Published:
+def _values(hierarchy: Hierarchy, codes: Int32s, entries: Entries, starred: int | None) -> Published:
     """The values as they are, but `*` for suppressed rows: then the column is one of texts."""
     name, values = hierarchy.attribute, hierarchy.values
     if starred is None:
-        return Published(name, values, None if hierarchy.origin is None else (None, *values), codes)
-    index = np.where(groups == starred, len(values) + 1, codes).astype(np.int32)
+        texts = None if hierarchy.origin is None else (None, *values)
+        return Published(name, values, texts, codes, entries.tuples)
+    index = np.where(entries.groups == starred, len(values) + 1, codes[entries.tuples]).astype(np.int32)
     return Published(name, values, (None, *values, TOP), index)
 
 
-def _labels(grouping: Grouping, a: int, codes: NDArray[np.int32], groups: Ints) -> Published:
+def _labels(hierarchy: Hierarchy, labels: Labels, codes: Int32s, entries: Entries) -> Published:
     """The labels of the groups; where they are the values themselves, the column keeps its type."""
-    hierarchy, labels = grouping.summary.attributes[a], grouping.labels[a]
     code = {value: i + 1 for i, value in enumerate(hierarchy.values)} | {None: 0}
     code_of_text = np.array([code.get(text, -1) for text in labels.texts], dtype=np.int32)
-    index = np.where(groups >= 0, labels.of_group[groups], 0).astype(np.int32)
-    if hierarchy.origin is None and np.array_equal(code_of_text[index][groups >= 0], codes[groups >= 0]):
-        return Published(hierarchy.attribute, hierarchy.values, None, codes)
-    return Published(hierarchy.attribute, hierarchy.values, labels.texts, index)
+    there = entries.groups >= 0
+    shown = labels.of_group[entries.groups[there]]
+    if hierarchy.origin is None and np.array_equal(code_of_text[shown], codes[entries.tuples[there]]):
+        return Published(hierarchy.attribute, hierarchy.values, None, codes, entries.tuples)
+    return Published(hierarchy.attribute, hierarchy.values, labels.texts, labels.of_group, entries.groups)
 
 
 def group_column(columns: Sequence[str]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,8 @@ from maskwright.errors import InputError, UsageError
 
 sessions.need_pyspark()
 
-from maskwright.engines.spark import grouped, recoding, recounting, sets, writing  # noqa: E402 - they import pyspark
-from maskwright.engines.spark.opening import SparkTable, open_frame, open_path  # noqa: E402
+from maskwright.engines.spark import coarser, grouped, recoding, recounting, sets, writing  # noqa: E402 - they import pyspark
+from maskwright.engines.spark.opening import SparkTable, hashed, open_frame, open_path  # noqa: E402
 from maskwright.engines.spark.runner import SparkRunner  # noqa: E402
 
 if TYPE_CHECKING:
@@ -93,15 +94,16 @@ class SparkEngine:
 
     def fingerprint(self, table: Table) -> str:
         t = _spark(table)
-        # nulls do not change this hash, so the number of a column goes with each value
-        content = [part for i, n in enumerate(t.names) for part in (t.raw(n), sql.integer(i))]
-        row = exp.Anonymous(this="xxhash64", expressions=content)
+        row = hashed([t.hashable(n) for n in t.names])
         total = exp.Sum(this=sql.cast(row, "DECIMAL(38, 0)"))  # of 64-bit numbers: it cannot overflow
         [result] = self._runner.rows(sql.select([sql.count(), total], t.source()), {})
         return hashlib.sha256("\0".join([*map(str, result), *t.names]).encode()).hexdigest()
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
-        return questions.domain(self._runner, _spark(table), column, limit)
+        if limit is not None:  # not all of them may fit
+            return questions.domain(self._runner, _spark(table), column, limit)
+        _, texts, rows = _spark(table).values(column)
+        return questions.domain_of(zip(texts, rows, strict=True))
 
     def elements(self, table: Table, column: str, separator: str | None) -> Domain:
         return sets.elements(self._runner, _spark(table), column, separator)
@@ -126,13 +128,10 @@ class SparkEngine:
     def combinations(
         self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
     ) -> list[int]:
-        return estimating.combinations(self._runner, _spark(table), spec, choices, "xxhash64")
+        return estimating.combinations(self._runner, _spark(table), spec, choices, hashed)
 
     def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> SparkTable:
-        names = ", ".join(repr(h.attribute) for h in hierarchies)
-        raise UsageError(
-            f"`finest` is not supported on Spark; coarsen {names} in the data frame, or use the DuckDB engine"
-        )
+        return coarser.coarsen(self._runner, _spark(table), hierarchies)
 
     # --- the three passes -------------------------------------------------------------------------
 
@@ -163,7 +162,7 @@ class SparkEngine:
         if t.relation not in self._persisted:
             frame = self._persisted[str(t.relation)] = self._ordered(t).persist()
             self._runner.view(str(t.relation), frame)
-        return t
+        return replace(t, times=None)
 
     def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _spark(table)
@@ -189,7 +188,10 @@ class SparkEngine:
     ) -> Recount:
         return recounting.recount(self._runner, _spark(table), columns, sensitive, unit)
 
-    def holds(self, table: Table, columns: Sequence[str], rows: Recount) -> bool:
+    def forget(self, table: Table) -> None:
+        """Nothing but what `keep` stored lies anywhere, and that goes with the engine."""
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
         return recounting.holds(self._runner, _spark(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
@@ -236,28 +238,19 @@ class SparkEngine:
                 return
 
     def _ordered(self, t: SparkTable) -> DataFrame:
-        frame = self._frame(t).select(*(f"c{i}" for i in range(len(t.columns))))
-        return writing.ordered(frame, t.key, self.count(t) if t.rows is None else t.rows)
+        names = [f"c{i}" for i in range(len(t.columns))]
+        frame = self._frame(t).select(*names, *([t.times] if t.times else []))
+        return writing.ordered(frame, names, t.times, t.key, self.count(t) if t.rows is None else t.rows)
 
     def _frame(self, t: SparkTable) -> DataFrame:
         return self._runner.session.table(str(t.relation))
 
 
 def _published(t: SparkTable, name: str, recoded: recoding.Recoded, key: str, rows: int | None) -> SparkTable:
-    return SparkTable(
-        recoded.columns,
-        t.caller,
-        t.format,
-        "the published table",
-        name,
-        {},
-        True,
-        "r",
-        recoded.typed,
-        t.sets,
-        key,
-        rows,
-    )
+    return replace(
+        t, columns=recoded.columns, label="the published table", relation=name, parameters={}, clean=True, row="r",
+        typed=recoded.typed, key=key, rows=rows, times=recoded.times,
+    )  # fmt: skip
 
 
 def _spark(table: Table) -> SparkTable:

@@ -12,6 +12,8 @@ from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.recoding import Recoded
 from maskwright.engines.spark.runner import SparkRunner
 
+TIMES = "n"  # how many rows an entry stands for
+
 
 def create(
     runner: SparkRunner,
@@ -22,10 +24,21 @@ def create(
     parts: Sequence[Entries],
     purpose: str,
 ) -> Recoded:
-    """Create the view `target`. Rows of the parts that are in the same group are matched at random."""
-    matched(runner, f"{target}_rows", parts, plan.key, purpose)
+    """Create the view `target`. Rows of the parts that are in the same group are matched at random.
+
+    Where there is only one part, nothing is matched: its entries stay as they are, with the number of their rows.
+    """
+    rows = f"{target}_rows"
+    if len(parts) == 1:
+        words = {f"p0w{w}": key for w, key in enumerate(parts[0].keys)}
+        runner.view(rows, runner.from_arrays({**words, TIMES: parts[0].rows}))
+    else:
+        matched(runner, rows, parts, plan.key, purpose)
     infos, items, typed = decoded(runner, table, plan, target, columns, parts)
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
-    query = sql.select(named, sql.relation(f"{target}_rows", "x"))
+    times = TIMES if len(parts) == 1 else None
+    if times is not None:
+        named.append(sql.alias(sql.column(times, "x"), times))
+    query = sql.select(named, sql.relation(rows, "x"))
     runner.run(sql.create_table(target, query, kind="VIEW"), {})
-    return Recoded(infos, typed)
+    return Recoded(infos, typed, times)

@@ -19,17 +19,16 @@ from maskwright.core.classes import Ints
 from maskwright.core.plan import Block, GroupPlan
 from maskwright.engines import expansion, sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, texts_of
+from maskwright.engines.coding import Arrays
 from maskwright.engines.keys import Packing
-from maskwright.engines.recoding import label
-from maskwright.engines.spark.coding import TextCoded
+from maskwright.engines.spark.coding import SparkCoded
 from maskwright.engines.spark.expansion import create
-from maskwright.engines.spark.matching import derived_key, in_pieces, numbered, repeated
+from maskwright.engines.spark.matching import derived_key, in_pieces, not_sent, numbered, repeated
 from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.recoding import Recoded
 from maskwright.engines.spark.runner import SparkRunner
 
-ROWS = "x"  # the rows to publish: their number `id`, group `g`, `place`, packed codes w0 …, what passes p0 …
+ROWS = "x"  # the rows to publish: group `g`, `place`, packed codes w0 …, what passes p0 …
 
 
 def recode(runner: SparkRunner, table: SparkTable, plan: GroupPlan, target: str) -> Recoded:
@@ -67,13 +66,13 @@ def bucketize(
 
 @dataclass(frozen=True)
 class _Code:
-    """Where the code of a column is, and what it stands for (texts; None: values in the type of the source)."""
+    """Where the code of a column is, what it stands for, and the codes that are published."""
 
     table: str
     packing: Packing
     digit: int
-    domain: tuple[str, ...]
-    texts: tuple[str | None, ...] | None
+    shown: expansion.Shown
+    used: set[int]
 
 
 @dataclass
@@ -86,7 +85,6 @@ class _Draft:
     codes: dict[str, _Code] = field(default_factory=dict)
     joins: list[exp.Join] = field(default_factory=list)
     content: dict[str, Arrays] = field(default_factory=dict)  # arrays as tables
-    tables: dict[str, exp.Select] = field(default_factory=dict)  # named queries
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def key(self, name: str, purpose: str) -> str:
@@ -107,40 +105,32 @@ class _Draft:
             infos.append(ColumnInfo(self.plan.group_column, "integer", "INTEGER"))
             items.append(sql.column("g", ROWS))
         for name in columns:
-            value, info = self._published(name)
+            value, info = self._published(runner, target, name)
             infos.append(info)
             items.append(value)
         query = sql.select(
             [sql.alias(item, f"c{i}") for i, item in enumerate(items)],
             self.rows.subquery(ROWS, copy=False),
             joins=self.joins,
-            tables=self.tables,
         )
+        not_sent(query, *(f"b{b}" for b in range(len(self.joins))))
         with runner.tables(self.content):
             runner.run(sql.create_table(target, query), self.parameters)
-        typed = (n for n in columns if n not in self.codes or self.codes[n].texts is None)
+        typed = (n for n in columns if n not in self.codes or self.codes[n].shown.texts is None)
         return Recoded(tuple(infos), frozenset(typed))
 
-    def _published(self, name: str) -> tuple[exp.Expression, ColumnInfo]:
+    def _published(self, runner: SparkRunner, target: str, name: str) -> tuple[exp.Expression, ColumnInfo]:
         """What is published of a column, and what that is."""
         info = self.table.info(name)
         plain = ColumnInfo(name, "text", "VARCHAR")
         if name not in self.codes:
             number = self.plan.passed.index(name)
             return sql.column(f"p{number}", ROWS), plain if info.kind == "text" else info
-        code, number = self.codes[name], len(self.codes) + len(self.joins)
-        decode, values = f"y{number}", f"e{number}"
-        if code.texts is not None or info.kind == "text":
-            texts = [label(text) for text in code.texts or (None, *code.domain)]
-            self.content[decode] = {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}
-        else:
-            known = np.arange(1, len(code.domain) + 1, dtype=np.int64)
-            self.content[values] = {"v": texts_of(code.domain), "k": known}
-            raw, parameters = self.table.raw(name), self.table.parameters
-            self.tables[decode] = sql.values_of(self.table.source(), raw, info, parameters, values)
-        at = sql.digit(code.packing, code.digit, code.table)
-        self.joins.append(sql.left_join(sql.relation(decode), sql.equal(sql.column("k", decode), at)))
-        return sql.column("t", decode), plain if code.texts is not None or info.kind == "text" else info
+        code, plain_text = self.codes[name], info.kind == "text" or self.codes[name].shown.texts is not None
+        decode = f"{target}_{self.table.position(name)}"
+        expansion.store_texts(runner, self.table, code.shown, code.used, decode, plain_text)
+        value = runner.lookup(decode, sql.digit(code.packing, code.digit, code.table), plain_text)
+        return value, plain if plain_text else info
 
 
 # --- rows of the quasi-identifiers --------------------------------------------------------------------
@@ -152,11 +142,12 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
     kept = np.flatnonzero(plan.groups > 0)
     radices = [len(p.texts) if p.texts is not None else len(p.domain) + 1 for p in plan.published]
     packing = Packing.of(radices)
-    index = np.stack([p.index for p in plan.published]) if plan.published else _nothing(len(plan.rows))
+    shown = [p.shown(kept) for p in plan.published]
     for i, p in enumerate(plan.published):
-        draft.codes[p.name] = _Code(ROWS, packing, i, p.domain, p.texts)
+        used = set(np.unique(shown[i]).tolist())
+        draft.codes[p.name] = _Code(ROWS, packing, i, expansion.Shown(p.name, p.domain, p.texts), used)
     known: dict[str, NDArray[Any]] = {"g": plan.groups[kept].astype(np.int32)}
-    known |= {f"w{w}": word for w, word in enumerate(packing.pack(index[:, kept]))}
+    known |= {f"w{w}": word for w, word in enumerate(packing.pack(shown))}
     rows, lo = plan.rows[kept], _before(plan.rows)
     names = list(known)
     if not places and (np.diff(plan.unit) > 0).all():
@@ -176,22 +167,36 @@ def _rows(draft: _Draft, places: bool) -> exp.Select:
 
 def _whole_units(draft: _Draft, units: Ints, known: Mapping[str, NDArray[Any]]) -> exp.Select:
     """The rows of the source, when all rows of a unit are in one entry."""
-    items = [sql.alias(draft.table.row_number(), "id"), *(sql.column(name, "u") for name in known)]
-    return _source(draft, units, known, items)
+    return _source(draft, units, known, [sql.column(name, "u") for name in known])
 
 
 def _split_units(draft: _Draft, expanded: exp.Select, names: Sequence[str], lo: Ints) -> exp.Select:
-    """The rows of the source, each in the entry that its number in the unit belongs to."""
-    plan, row = draft.plan, draft.table.row_number()
+    """The rows of the source, each in the entry that its number in the unit belongs to.
+
+    Rows that are alike are numbered first, so that each of them has a number of its own to be drawn by.
+    """
+    plan = draft.plan
+    passed = [f"p{i}" for i in range(len(plan.passed))]
     units, first = np.unique(plan.unit, return_index=True)
-    number = numbered(sql.column("lo", "u"), row.copy(), draft.key("cells", "rows of a unit"))
-    slot = exp.Add(this=sql.column("lo", "u"), expression=exp.Paren(this=number))
-    source = _source(draft, units, {"lo": lo[first]}, [sql.alias(row, "id"), sql.alias(slot, "slot")])
-    items = [sql.column("id", "y"), *(sql.column(name, "s") for name in names)]
-    items += [sql.column(f"p{i}", "y") for i in range(len(plan.passed))]
-    same = sql.equal(sql.column("id", "s"), sql.column("slot", "y"))
+    items = [sql.column("lo", "u"), sql.alias(draft.table.row_number(), "r")]
+    source = _source(draft, units, {"lo": lo[first]}, items)
+    together = sql.select([exp.Star()], source.subquery("y", copy=False))
+    together.set("distribute", exp.Distribute(expressions=[sql.column("lo", "y")]))  # for both numbers
+    by_content = exp.Order(expressions=sql.columns(["r"]))
+    alike = exp.Window(this=exp.RowNumber(), partition_by=sql.columns(["lo", "r"]), order=by_content)
+    row = exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("-"), sql.column("r"), alike])
+    apart = sql.select(
+        [*sql.columns(["lo", *passed]), sql.alias(row, "r")], together.subquery("z", copy=False)
+    )
+    number = numbered(sql.column("lo", "a"), sql.column("r", "a"), draft.key("cells", "rows of a unit"))
+    slot = exp.Add(this=sql.column("lo", "a"), expression=exp.Paren(this=number))
+    slots = sql.select(
+        [sql.alias(slot, "slot"), *(sql.column(p, "a") for p in passed)], apart.subquery("a", copy=False)
+    )
+    published = [*(sql.column(name, "s") for name in names), *(sql.column(p, "b") for p in passed)]
+    same = sql.equal(sql.column("id", "s"), sql.column("slot", "b"))
     join = exp.Join(this=expanded.subquery("s", copy=False), on=same)
-    return sql.select(items, source.subquery("y", copy=False), joins=[join])
+    return not_sent(sql.select(published, slots.subquery("b", copy=False), joins=[join]), "s")
 
 
 def _source(
@@ -199,7 +204,7 @@ def _source(
 ) -> exp.Select:
     """The rows of some units, with what is known of those as table `u`, and with what passes through."""
     table, plan = draft.table, draft.plan
-    coded = TextCoded(table, plan.units.names, plan.units.domains)
+    coded = SparkCoded(table, plan.units.names, plan.units.domains)
     packing = Packing.of(coded.radices)
     draft.content |= coded.content()
     keys = packing.pack(plan.units.codes[:, units])
@@ -234,7 +239,8 @@ def _block(draft: _Draft, b: int, table: str) -> list[str]:
     block: Block = draft.plan.blocks[b]
     packing = Packing.of([len(domain) + 1 for domain in block.domains])
     for i, (name, domain) in enumerate(zip(block.names, block.domains, strict=True)):
-        draft.codes[name] = _Code(table, packing, i, domain, None)
+        used = set(np.unique(block.codes[i]).tolist())
+        draft.codes[name] = _Code(table, packing, i, expansion.Shown(name, domain, None), used)
     words = {f"w{w}": word for w, word in enumerate(packing.pack(block.codes))}
     lo = _before(block.rows)
     first = lo[np.searchsorted(block.groups, block.groups)]
@@ -252,7 +258,7 @@ def _before(rows: Ints) -> Ints:
     return np.cumsum(rows) - rows
 
 
-def _places(groups: Ints, rows: Ints) -> Ints:
+def _places(groups: NDArray[np.int32], rows: Ints) -> Ints:
     """The first place of each entry when the entries are in the order of their groups."""
     order = np.argsort(groups, kind="stable")
     places = np.empty(len(rows), dtype=np.int64)
@@ -262,7 +268,3 @@ def _places(groups: Ints, rows: Ints) -> Ints:
 
 def _plus(left: str, right: str, table: str) -> exp.Expression:
     return exp.Add(this=sql.column(left, table), expression=sql.column(right, table))
-
-
-def _nothing(length: int) -> NDArray[np.int32]:
-    return np.empty((0, length), dtype=np.int32)

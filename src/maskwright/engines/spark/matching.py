@@ -47,6 +47,14 @@ def repeated(name: str, times: str) -> exp.Select:
     return sql.select([exp.Star(), sql.alias(copies, "i")], sql.relation(name))
 
 
+def not_sent(query: exp.Select, *names: str) -> exp.Select:
+    """Joins with these relations sort both sides: Spark takes repeated rows for few, and would send all of them."""
+    if names:
+        merge = exp.Anonymous(this="MERGE", expressions=[exp.to_identifier(name) for name in names])
+        query.set("hint", exp.Hint(expressions=[merge]))
+    return query
+
+
 def matched(runner: Runner, target: str, parts: Sequence[Entries], key: str, purpose: str) -> None:
     """Create a view with the words of all parts, row by row: `p0w0`, `p0w1` … `p1w0` …"""
     content: dict[str, Arrays] = {}
@@ -65,6 +73,7 @@ def matched(runner: Runner, target: str, parts: Sequence[Entries], key: str, pur
             same = sql.equal(sql.column("place", f"x{p}"), sql.column("place", "x0"))
             joins.append(exp.Join(this=places, on=same))
     query = sql.select(sql.columns(names), rows.subquery("x0", copy=False), joins=joins)
+    not_sent(query, *(f"x{p}" for p in range(1, len(parts))))
     with runner.tables(content):
         runner.run(sql.create_table(target, query), parameters)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from sqlglot import exp
 
 from maskwright.core.formulas import MARK, unescape
 from maskwright.engines import reading as files
@@ -18,17 +20,14 @@ from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.coding import Coded
 from maskwright.engines.relation import Relation
-from maskwright.engines.spark.coding import TextCoded
+from maskwright.engines.spark.coding import SparkCoded
 from maskwright.engines.spark.runner import SparkRunner, told
 from maskwright.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# What tells rows apart: their content, and a number among those that are alike (which are interchangeable). It is the
-# same however often and wherever a task runs. Queries that do not use it do not compute it.
-_WITH_ROW = """SELECT * EXCEPT (h), CONCAT(h, '-', ROW_NUMBER() OVER (PARTITION BY h ORDER BY h)) AS r
-FROM (SELECT *, MD5(TO_JSON(STRUCT(*))) AS h FROM {frame})"""
+Values = tuple[pa.ChunkedArray, list[str | None], list[int]]
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 
 
@@ -36,21 +35,59 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 class SparkTable(Relation):
     """A view of our session.
 
+    What tells rows apart are 128 bits of a hash of their content, the same however often and wherever a task runs.
+    Rows that are alike have the same; they are interchangeable. Queries that do not use it do not compute it.
+
     Attributes:
         typed: published tables: the columns that keep the type of the source.
         sets: the columns of sets that were replaced by their bits, as they were.
         key: published tables: what their order is drawn with, and
         rows: how many there are, where that is known.
+        times: published tables: the column with the number of rows that each one stands for.
     """
 
     typed: frozenset[str] = frozenset()
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     key: str = ""
     rows: int | None = None
+    times: str | None = None
+    runner: SparkRunner | None = None
+    known: dict[tuple[str, int], Values] = field(default_factory=dict)
 
     @property
     def coding(self) -> type[Coded]:
-        return TextCoded
+        return SparkCoded
+
+    def comparable(self, name: str) -> exp.Expression:
+        """A column as it is stored, if the driver knows its type; else as text."""
+        raw = self.raw(name)
+        return sql.cast(raw, "TEXT") if self.info(name).kind == "other" else raw
+
+    def hashable(self, name: str) -> exp.Expression:
+        """A column as Spark can hash it, which does not hash maps."""
+        raw = self.raw(name)
+        if not re.search("MAP<|VARIANT", self.info(name).type.upper()):
+            return raw
+        whole = exp.Anonymous(this="struct", expressions=[raw])
+        return exp.Anonymous(this="to_json", expressions=[whole])
+
+    def values(self, name: str) -> Values:
+        """What occurs in a column: as it is stored, its canonical text, and the number of rows."""
+        key = str(self.relation), self.position(name)
+        if key not in self.known:
+            assert self.runner is not None  # noqa: S101 - for the type checker
+            stored = sql.count_by(
+                sql.select([sql.alias(self.comparable(name), "raw")], self.source()), ["raw"]
+            )
+            text = sql.alias(self.canonical(name, sql.column("raw", "a")), "v")
+            items = [sql.column("raw", "a"), text, sql.column("n", "a")]
+            found = self.runner.arrow(sql.select(items, stored.subquery("a", copy=False)), self.parameters)
+            self.known[key] = (
+                found.column("raw"),
+                found.column("v").to_pylist(),
+                found.column("n").to_pylist(),
+            )
+        return self.known[key]
 
 
 def open_frame(runner: SparkRunner, frame: DataFrame, reading: Reading) -> SparkTable:
@@ -168,9 +205,19 @@ def _opened(
     infos = tuple(ColumnInfo(n, sql.kind_of(t), _type(t)) for n, t in zip(names, types, strict=True))
     plain, name = runner.new_name("frame"), runner.new_name("source")
     runner.view(plain, frame.toDF(*(f"c{i}" for i in range(len(names)))))
-    runner.view(name, runner.session.sql(_WITH_ROW.format(frame=plain)))
     parameters = sql.token_parameters(reading.missing)
-    return SparkTable(infos, caller, format_, label, name, parameters, row="r")
+    table = SparkTable(infos, caller, format_, label, name, parameters, row="r", runner=runner)
+    first, second = (hashed([sql.integer(seed), *map(table.hashable, names)]) for seed in (1, 2))
+    row = exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("-"), first, second])
+    columns = sql.columns(f"c{i}" for i in range(len(names)))
+    runner.view(name, runner.frame(sql.select([*columns, sql.alias(row, "r")], sql.relation(plain, "t")), {}))
+    return table
+
+
+def hashed(values: Sequence[exp.Expression]) -> exp.Expression:
+    """64 bits for some values. Nulls do not change this hash, so the number of each value goes with it."""
+    content = [part for i, value in enumerate(values) for part in (value, sql.integer(i))]
+    return exp.Anonymous(this="xxhash64", expressions=content)
 
 
 def _type(name: str) -> str:

@@ -11,23 +11,27 @@ from maskwright.core.plan import ColumnMap, Plan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.recoding import SUPPRESSED, kept_rows, label, maps_with_codes, with_their_type
-from maskwright.engines.spark.coding import TextCoded
+from maskwright.engines.spark.coding import SparkCoded
 from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.runner import SparkRunner
 
 
 @dataclass(frozen=True)
 class Recoded:
-    """The columns of the published table, and those among them that keep the type of the source."""
+    """The columns of the published table, and those among them that keep the type of the source.
+
+    `times`: a further column, which says how many rows each one stands for.
+    """
 
     columns: tuple[ColumnInfo, ...]
     typed: frozenset[str]
+    times: str | None = None
 
 
 def recode(runner: SparkRunner, table: SparkTable, plan: Plan, target: str) -> Recoded:
     """Create the view `target`."""
     by_name, maps = plan.by_name, maps_with_codes(plan, table)
-    coded = TextCoded(
+    coded = SparkCoded(
         table,
         tuple(m.hierarchy.attribute for m in maps),
         tuple(m.hierarchy.values for m in maps),
@@ -49,7 +53,7 @@ def recode(runner: SparkRunner, table: SparkTable, plan: Plan, target: str) -> R
 
 
 def _published(
-    table: SparkTable, coded: TextCoded, name: str, map_: ColumnMap | None, stars: bool
+    table: SparkTable, coded: SparkCoded, name: str, map_: ColumnMap | None, stars: bool
 ) -> tuple[exp.Expression, ColumnInfo]:
     """What is published of a column, and what that is: text, unless the column keeps its type."""
     info = table.info(name)

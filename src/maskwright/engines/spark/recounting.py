@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from maskwright.core.classes import Ints
 from maskwright.engines import sql
@@ -42,33 +43,43 @@ def recount(
     return Recount(tuple(texts), labels, rows, people, values)
 
 
-def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Recount) -> bool:
+def holds(runner: SparkRunner, table: Relation, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
     """Does a table have exactly these rows, in any order?"""
-    found = recount(runner, table, columns, (), None)
+    found, pieces = recount(runner, table, columns, (), None), list(rows)
     digits, radices = list[Ints](), list[int]()
-    for i, (mine, theirs) in enumerate(zip(rows.texts, found.texts, strict=True)):
+    for i, (mine, theirs) in enumerate(zip(pieces[0].texts, found.texts, strict=True)):
         one, two, radix = shared(mine, theirs)
-        digits.append(np.concatenate([one[rows.codes[i]], two[found.codes[i]]]))
+        digits.append(np.concatenate([*(one[p.codes[i]] for p in pieces), two[found.codes[i]]]))
         radices.append(radix)
-    n = len(rows.rows)
+    planned = np.concatenate([piece.rows for piece in pieces])
+    n = len(planned)
     numbers = number(Packing.of(radices).pack(digits), n + len(found.rows))[1]
     size = int(numbers.max(initial=-1)) + 1
-    return np.array_equal(totals(numbers[:n], rows.rows, size), totals(numbers[n:], found.rows, size))
+    return np.array_equal(totals(numbers[:n], planned, size), totals(numbers[n:], found.rows, size))
 
 
 def _grouped(runner: SparkRunner, table: Relation, columns: Sequence[str], unit: str | None) -> pa.Table:
-    """Rows `n` and people `p` for each combination of texts g0, g1 … (whole numbers stay numbers)."""
+    """Rows `n` and people `p` for each combination of texts g0, g1 … (whole numbers stay numbers).
+
+    The table is grouped as it is first, so that values are spelled once per group, not per row.
+    """
     names = [f"g{i}" for i in range(len(columns))]
-    items = [
-        sql.alias(table.value(c) if table.info(c).kind == "integer" else table.text(c), g)
-        for g, c in zip(names, columns, strict=True)
-    ]
-    counts = [sql.alias(sql.count(), "n"), sql.alias(sql.count(), "p")]
-    if unit is not None:
-        items.append(sql.alias(table.text(unit), "u"))
-        counts[1] = sql.alias(sql.count_distinct("u"), "p")
-    query = sql.select(items or [sql.integer(1)], table.source())
-    return runner.arrow(sql.count_by(query, names, *counts), table.parameters)
+    within = list(zip(names, columns, strict=True)) + ([("u", unit)] if unit is not None else [])
+    stored = sql.select([sql.alias(table.raw(c), g) for g, c in within] or [sql.integer(1)], table.source())
+    inner = sql.count_by(stored, [g for g, _ in within]).subquery("i", copy=False)
+    items = [sql.alias(_shown(table, c, sql.column(g, "i")), g) for g, c in within]
+    rows = sql.alias(sql.cast(exp.Sum(this=sql.column("n")), "BIGINT"), "n")
+    people = sql.count_distinct("u") if unit is not None else rows.this.copy()
+    query = sql.select([*items, sql.column("n", "i")], inner)
+    return runner.arrow(sql.count_by(query, names, rows, sql.alias(people, "p")), table.parameters)
+
+
+def _shown(table: Relation, name: str, stored: exp.Expression) -> exp.Expression:
+    """A stored value as it is counted."""
+    info = table.info(name)
+    if info.kind != "integer":
+        return table.canonical(name, stored)
+    return stored if table.clean else sql.cleaned(stored, info, table.parameters)
 
 
 def _numbered(column: pa.ChunkedArray) -> tuple[Texts, Ints]:

@@ -66,18 +66,23 @@ class SparkRunner:
         """Arrays as views; what was made of them meanwhile stays valid."""
         try:
             for name, arrays in content.items():
-                self.view(name, self._from_arrays(arrays))
+                self.view(name, self.from_arrays(arrays))
             yield
         finally:
             for name in content:
                 self.drop(name)
 
     def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
-        """A subquery, which Spark turns into a join with a copy of the table; it writes no dictionary of it."""
-        same = sql.equal(sql.column("k", name), code)
-        return sql.select([exp.AnyValue(this=sql.column("t"))], sql.relation(name), where=[same]).subquery(
-            copy=False
+        """By its place in a list, which is made once and sent with the query: no rows are joined."""
+        pair = exp.Anonymous(this="struct", expressions=sql.columns(["k", "t"]))
+        pairs = exp.Anonymous(
+            this="array_sort", expressions=[exp.Anonymous(this="collect_list", expressions=[pair])]
         )
+        texts = exp.Anonymous(this="transform", expressions=[pairs, _member("t")])
+        first = exp.Min(this=sql.column("k"))
+        known = [sql.select([item], sql.relation(name)).subquery(copy=False) for item in (texts, first)]
+        place = exp.Sub(this=exp.Paren(this=code), expression=known[1])
+        return exp.Anonymous(this="get", expressions=[known[0], sql.cast(place, "INT")])
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
@@ -142,13 +147,21 @@ class SparkRunner:
         for name in list(self._views):
             self.drop(name)
 
-    def _from_arrays(self, arrays: Arrays) -> DataFrame:
+    def from_arrays(self, arrays: Arrays) -> DataFrame:
         table = pa.table({name: _column(array) for name, array in arrays.items()})
         with told():
             return self.session.createDataFrame(table)
 
 
-def _column(array: np.ndarray[Any, Any]) -> pa.Array:
+def _member(name: str) -> exp.Expression:
+    """A function that takes a structure and gives one of its members."""
+    x = exp.to_identifier("x")
+    return exp.Lambda(this=exp.Dot(this=x.copy(), expression=exp.to_identifier(name)), expressions=[x])
+
+
+def _column(array: Any) -> Any:
+    if isinstance(array, pa.ChunkedArray):  # as Spark gave it to us
+        return array
     if isinstance(array, np.ma.MaskedArray):
         return pa.array(array.filled(), mask=np.ma.getmaskarray(array), type=pa.string())
     return pa.array(array, type=pa.string() if array.dtype == object else None)

@@ -65,8 +65,10 @@ def fold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> Spark
         columns.append(original)
         items.append(_set(t, column, original, len(items), parameters))
     name = runner.new_name("folded")
-    query = sql.select([sql.alias(item, f"c{i}") for i, item in enumerate(items)], t.source())
-    runner.view(name, runner.frame(query, parameters))
+    named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
+    if t.times is not None:
+        named.append(sql.alias(sql.column(t.times, "t"), t.times))
+    runner.view(name, runner.frame(sql.select(named, t.source()), parameters))
     bits = {bit for s in sets for bit in s.bits}
     typed = (t.typed - bits) | {c.name for c in found if isinstance(c, SetColumn)}
     return replace(t, columns=tuple(columns), relation=name, typed=typed)

@@ -32,23 +32,26 @@ BUFFER = 1 << 22
 ROWS_PER_FILE = 1 << 20
 
 
-def ordered(frame: DataFrame, key: str, rows: int) -> DataFrame:
-    """The rows, distributed and ordered by a hash of their values.
+def ordered(frame: DataFrame, names: Sequence[str], times: str | None, key: str, rows: int) -> DataFrame:
+    """The rows, distributed and ordered by a hash of their values. `times`: how many rows each one stands for.
 
     Equal rows are counted, sorted once and repeated, so it does not matter where they came from, nor how many they are.
     """
     _check(frame)
     content = [
-        part for i, name in enumerate(frame.columns) for part in (F.col(name), F.lit(i))
+        part for i, name in enumerate(names) for part in (F.col(name), F.lit(i))
     ]  # nulls are not hashed
     place = F.xxhash64(F.lit(derived_key(key, "order on Spark")), *content)
-    counted = frame.groupBy(*frame.columns).agg(F.count("*").alias("n")).withColumn("order", place)
+    n = F.count("*") if times is None else F.sum(times)
+    counted = frame.groupBy(*names).agg(n.alias("n")).withColumn("order", place)
     # a number that is given is not changed by Spark, whatever sizes it finds
-    spread = counted.repartition(max(1, -(-rows // ROWS_PER_FILE)), "order").sortWithinPartitions("order")
+    spread = counted.repartition(max(1, -(-rows // ROWS_PER_FILE)), "order").sortWithinPartitions(
+        "order", *names
+    )
     pieces = F.expr(f"SEQUENCE(0, (n - 1) DIV {PIECE})")  # no list is long
     copies = F.expr(f"ARRAY_REPEAT(0, CAST(LEAST({PIECE}, n - piece * {PIECE}) AS INT))")
     repeated = spread.withColumn("piece", F.explode(pieces)).withColumn("copy", F.explode(copies))
-    return repeated.select(*frame.columns)
+    return repeated.select(*names)
 
 
 def _check(frame: DataFrame) -> None:
