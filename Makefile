@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py requirements-dev.txt $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench docs experiments experiments-quick clean
+.PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench bench-large docs experiments experiments-quick clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -44,6 +44,12 @@ check: $(VENV)/dev  ## style, types, direction of imports
 
 bench: $(VENV)/dev  ## speed against peers and against the physical limit
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@$(BIN)/python benchmarks/bench_scale.py --rows 10000000 --pass-through
+	@$(BIN)/python benchmarks/bench_scale.py --rows 1000000 --format csv
+
+bench-large: $(VENV)/dev  ## a hundred million rows, with and without columns that pass through (an hour, 15 GB of disk)
+	@$(BIN)/python benchmarks/bench_scale.py --rows 1000000 10000000 100000000
+	@$(BIN)/python benchmarks/bench_scale.py --rows 100000000 --pass-through
 
 docs: $(VENV)/dev  ## rebuild the generated pages of docs/
 	$(BIN)/python docs/build.py

@@ -57,6 +57,7 @@ def groups(size: int = 11) -> list[list[str]]:
 
 
 Rows = list[tuple[str, ...]]
+Source = Callable[[list[str], Rows, Path], Any]
 
 
 def table(names: list[str], n: int = 24) -> Rows:
@@ -118,7 +119,7 @@ def as_polars(names: list[str], rows: Rows, folder: Path) -> Any:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-SOURCES: dict[str, Callable[[list[str], Rows, Path], Any]] = {
+SOURCES: dict[str, Source] = {
     "csv": as_csv,
     "parquet": as_parquet,
     "pyarrow": as_arrow,

@@ -177,7 +177,7 @@ def recount_tables(engine: Engine, tables: Sequence[tuple[Table, Sequence[str], 
 
 def _same(one: Texts, two: Texts) -> bool:
     if isinstance(one, tuple) or isinstance(two, tuple):
-        return isinstance(one, tuple) and one == two
+        return isinstance(one, tuple) and isinstance(two, tuple) and one == two
     return np.array_equal(one, two)
 
 

@@ -96,11 +96,36 @@ def _child(place: Place, into: int, arm: Callable[[], None]) -> None:
         sys.stderr.flush()
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        told: dict[str, Any] = {"steps": LIBC.fault_count(), "cpu": time.process_time(), "modules": []}
+        told: dict[str, Any] = {
+            "steps": LIBC.fault_count(),
+            "cpu": time.process_time(),
+            "peak": status("VmHWM"),
+        }
         LIBC.fault_arm(-1, COUNT, 0, 0, -1, -1)
         told["modules"] = sorted(sys.modules) if resource.getrlimit(resource.RLIMIT_AS)[0] < 0 else []
         os.write(into, b"\0" + json.dumps(told).encode())
         os._exit(code)
+
+
+def status(name: str, process: str | int = "self") -> int:
+    """How much memory a process has or had, in KiB; 0 when it is gone."""
+    try:
+        text = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(text.partition(f"{name}:")[2].split()[0]) if f"{name}:" in text else 0
+
+
+def kill_above(limit: int) -> None:
+    """A process beside this one that kills it as soon as it has more than so many KiB of memory."""
+    process = os.getpid()
+    if os.fork():
+        return
+    while os.getppid() == process:
+        if status("VmRSS", process) > limit:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.0005)
+    os._exit(0)
 
 
 def counting(classes: int) -> Arm:
@@ -137,6 +162,8 @@ def arming(fault: Fault, moment: float, rest: float) -> Arm:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
         return limited
+    if fault.limit == "resident":
+        return lambda pause, go: kill_above(int(moment))
     return lambda pause, go: LIBC.fault_arm(int(moment), fault.kind, fault.argument, fault.classes, pause, go)
 
 
@@ -293,6 +320,9 @@ def moments(fault: Fault, number: int, usual: dict[str, Any], chance: random.Ran
         return [chance.uniform(0.001, 1.05 * usual["cpu"]) for _ in range(number)]
     if fault.limit == "memory":
         return [float(2**18 + chance.randrange(400) * 2**20) for _ in range(number)]
+    if fault.limit == "resident":
+        before = status("VmRSS")
+        return [chance.uniform(before, before + 1.05 * (usual["peak"] - before)) for _ in range(number)]
     if fault.limit == "disk":
         return [float(chance.randrange(120) * 4096) for _ in range(number)]
     steps = range(1, int(usual["steps"]) + 1)

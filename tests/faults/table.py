@@ -21,7 +21,8 @@ class Fault:
         classes: which steps count.
         timed: a signal after some time of the processor, wherever the run is then; `twice`: and again a little later.
         action: what somebody else does at that step, while the run waits.
-        limit: what the whole run has too little of: memory or space on its disk.
+        limit: what the whole run has too little of: address space ("memory"), space on its disk, or memory that it
+            really uses ("resident": who takes more is killed at once, as the system does when there is none left).
     """
 
     kind: int
@@ -48,6 +49,7 @@ FAULTS = {
     "disk error at a step": Fault(FAIL_ONCE, errno.EIO),
     "small disk": Fault(COUNT, limit="disk"),
     "little memory": Fault(COUNT, limit="memory"),
+    "out of memory": Fault(COUNT, signal.SIGKILL, limit="resident"),
     "clock set back": Fault(CLOCK_BACK, YEARS),
     "input appended to": Fault(PAUSE, classes=READ, action="append"),
     "input truncated": Fault(PAUSE, classes=READ, action="truncate"),

@@ -29,7 +29,9 @@ INPUT = {
     "input replaced": 6,
     "input rewritten, same size and time": 8,
 }
-LONG = 400  # moments of each fault; all steps where there are fewer
+LONG = int(
+    os.environ.get("MASKWRIGHT_MOMENTS", "400")
+)  # moments of each fault; all steps where there are fewer
 
 
 @pytest.mark.slow
@@ -76,6 +78,13 @@ def test_little_memory(harness: Harness) -> None:
     """Where a library cannot go on without memory it ends the process, like the system's out-of-memory killer."""
     total = only(harness("csv", {"little memory": 16}, seed=6), {*FINE, "a library gave up"})
     assert total.get("old", 0) + total.get("nothing", 0) >= 5
+
+
+@pytest.mark.slow
+def test_out_of_memory(harness: Harness) -> None:
+    """Killed where it uses most, not where it writes: a run that has read much and put nothing in its place yet."""
+    total = only(harness("csv", {"out of memory": 14}, seed=16))
+    assert total["old"] >= 5 and total["nothing"] >= 2, total
 
 
 @pytest.fixture
@@ -137,7 +146,8 @@ def test_thousands_of_moments_without_exchange(harness: Harness) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("output", ["csv", "memory"])
 def test_hundreds_of_limits_of_memory(harness: Harness, output: str) -> None:
-    only(harness(output, {"little memory": LONG}, seed=13), {*FINE, "a library gave up"})
+    faults = {"little memory": LONG, "out of memory": LONG}
+    only(harness(output, faults, seed=13), {*FINE, "a library gave up"})
 
 
 @pytest.mark.long

@@ -114,6 +114,7 @@ def run(
 def _child(target: Target, seed: int, first: int, stop: int) -> tuple[dict[str, Any], int]:
     """Run a child; what it tells, and the next number to go on with."""
     shared = mmap.mmap(-1, 8)
+    shared[:] = struct.pack("q", first)
     folder = Path(tempfile.mkdtemp(prefix="maskwright-fuzz-"))
     place = folder / "result.json"
     sys.stdout.flush()

@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.fuzz.harness import Report, Target, run
 from tests.fuzz.pipeline import FirstLooks, Releases, Statements
 from tests.fuzz.policies import HierarchyFiles, Policies, Settings
+from tests.fuzz.queries import Workloads
 from tests.fuzz.tables import CsvFiles, ParquetFiles
+from tests.fuzz.workbench import Requests
 
 TARGETS: dict[str, type[Target]] = {
     target.name: target
@@ -26,6 +28,8 @@ TARGETS: dict[str, type[Target]] = {
         Statements,
         FirstLooks,
         Releases,
+        Requests,
+        Workloads,
     )
 }
 

@@ -9,16 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
+from maskwright.workbench import api
+from tests.fuzz.requests import addresses
 from tests.fuzz.run import TARGETS
 
 QUICK = {"policy": 250, "settings": 2_000, "hierarchy": 2_000, "csv": 500, "parquet": 400,
 "statements": 2_000, "first-look": 25,
-         "release": 30}  # fmt: skip
+         "release": 30, "workbench": 500, "workload": 2_000}  # fmt: skip
 # (inputs of one piece, pieces): each piece is a test of its own, so that they run side by side
 LONG = {"policy": (5_000, 6), "settings": (42_000, 10), "hierarchy": (26_000, 10), "csv": (3_000, 10),
 "parquet": (3_000, 10),
-        "statements": (26_000, 10), "first-look": (100, 10), "release": (200, 10)}  # fmt: skip
+        "statements": (26_000, 10), "first-look": (100, 10), "release": (200, 10),
+        "workbench": (5_000, 6), "workload": (10_000, 3)}  # fmt: skip
 GUIDED = {"policy": 400, "hierarchy": 3_000, "statements": 3_000}
 ROOT = Path(__file__).parents[2]
 SMALL_PARENT = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
@@ -44,6 +48,20 @@ def feed(target: str, inputs: int, seed: int) -> None:
 def test_every_target_has_its_numbers() -> None:
     assert set(QUICK) == set(LONG) == set(TARGETS)
     assert sum(inputs * pieces for inputs, pieces in LONG.values()) >= 1_000_000
+
+
+def test_every_address_of_the_workbench_is_fuzzed() -> None:
+    document = FastAPI()
+    document.include_router(api.router)
+    known = {
+        (method.upper(), path) for path, methods in document.openapi()["paths"].items() for method in methods
+    }
+    fed = {
+        (method, f"/api{path}")
+        for method, path in addresses()
+        if not path.startswith("/p/") and "@" not in path
+    }
+    assert fed == known
 
 
 @pytest.mark.parametrize("target", TARGETS)

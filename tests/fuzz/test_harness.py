@@ -15,6 +15,8 @@ from tests.fuzz import harness
 harness.SILENCE = 3
 class Faulty(harness.Target):
     name, cpu_s = "faulty", 0.3
+    def begin(self):
+        if sys.argv[1] == "begin": raise KeyError("x")
     def make(self, rng):
         return sys.argv[1] if rng.random() < 0.2 else "fine"
     def feed(self, given):
@@ -37,7 +39,19 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     "fault",
-    ["fine", "refused", "traceback", "assertion", "lines", "empty", "slow", "asleep", "crash", "memory"],
+    [
+        "fine",
+        "refused",
+        "traceback",
+        "assertion",
+        "lines",
+        "empty",
+        "slow",
+        "asleep",
+        "crash",
+        "memory",
+        "begin",
+    ],
 )
 def test_it_notices(fault: str) -> None:
     path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}:{ROOT}", "PATH": "/usr/bin:/bin"}

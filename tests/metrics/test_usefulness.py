@@ -320,6 +320,16 @@ def test_a_workload_is_the_same_for_every_release_of_a_table() -> None:
         ({"selectivity": 0}, "selectivity 0"),
         ({"selectivity": 1.5}, "selectivity 1.5"),
         ({"sizes": "odd"}, "neither"),
+        ({"selectivity": float("nan")}, "selectivity nan"),
+        ({"selectivity": 10**5000}, "not between"),
+        ({"selectivity": "5%"}, "not a number"),
+        ({"queries": "5"}, "not a whole number"),
+        ({"queries": 2.5}, "not a whole number"),
+        ({"queries": True}, "not a whole number"),
+        ({"queries": 10**5000}, "at most 1,000,000"),
+        ({"dimension": None}, "not a whole number"),
+        ({"seed": -1}, "negative"),
+        ({"attribute": 3}, "not the name"),
     ],
 )
 def test_bad_workloads_are_refused(settings_: dict[str, Any], words: str) -> None:

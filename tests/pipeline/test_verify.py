@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 import maskwright as mw
 from maskwright.errors import InputError, MaskwrightError, NotVerified
@@ -135,3 +136,24 @@ def test_a_manifest_cannot_point_outside(release: Path, tmp_path: Path) -> None:
 def test_not_a_release(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is this a release"):
         verify(tmp_path)
+
+
+@pytest.mark.parametrize("label", ["", "+1", "1.0", "01", "a"])
+@pytest.mark.parametrize("file", ["quasi-identifiers.csv", "sensitive.csv"])
+def test_groups_of_two_tables_that_are_not_written_alike(
+    table: Path, policy: Path, tmp_path: Path, file: str, label: str
+) -> None:
+    """The groups of one table are whole numbers, those of the other no longer: refused in words."""
+    asked = yaml.safe_load(policy.read_text()) | {"method": {"name": "mondrian"}, "recoding": "bucketize"}
+    mw.anonymize(table, asked, tmp_path / "release")
+    path = tmp_path / "release/public" / file
+    with path.open(newline="") as source:
+        rows = list(csv.DictReader(source))
+    rows[0]["group"] = label
+    with path.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    for recount_only in (False, True):
+        with pytest.raises(NotVerified, match="do not have the same groups"):
+            verify(tmp_path / "release", recount_only)

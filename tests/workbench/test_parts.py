@@ -103,6 +103,7 @@ def test_trees_with_tabs_and_blank_lines() -> None:
         ("", "empty"),
         ("  a\nb", r"line 2 \('b'\) is indented less"),
         ("a\n    b\n  c", r"line 3 \('c'\) is indented"),
+        ("\n".join(" " * i + "x" for i in range(2000)), "line 32: the tree is nested more than 30 deep"),
     ],
 )
 def test_trees_that_are_none(text: str, word: str) -> None:
@@ -146,7 +147,7 @@ def test_files_must_lie_in_the_folder(tmp_path: Any) -> None:
     (tmp_path / "b.csv").write_text("x", encoding="utf-8")
     (inside / "link.csv").symlink_to(tmp_path / "b.csv")
     check_inside(inside, "a.csv", "here")
-    for file in ("../b.csv", str(tmp_path / "b.csv"), "link.csv", "missing.csv", "."):
+    for file in ("../b.csv", str(tmp_path / "b.csv"), "link.csv", "missing.csv", ".", "a\0b", "x" * 5000):
         with pytest.raises(PolicyError, match="has no file"):
             check_inside(inside, file, "here")
 

@@ -12,7 +12,7 @@ import pytest
 
 from maskwright.errors import UsageError
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import BODY_LIMIT, Keys
+from maskwright.workbench.security import BODY_LIMIT, Guard, Keys, Refused
 from maskwright.workbench.serve import Options, _listen, size
 from maskwright.workbench.workspace import Workspace
 from workbench.conftest import Bench
@@ -241,6 +241,8 @@ def test_uploads_are_bounded(bench: Bench) -> None:
 def test_other_bodies_are_bounded(bench: Bench) -> None:
     answer = bench.client.post("/api/projects", content=b'{"path": "' + b"x" * BODY_LIMIT + b'"}')
     assert answer.status_code == 413
+    with pytest.raises(Refused, match="too large"):  # Python reads no number of so many digits
+        Guard(None, bench.keys)._bounded({"path": "/", "headers": [(b"content-length", b"9" * 5000)]}, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Linkage(Attack):
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         grouping = exact_view(target.grouping) if target.exact else target.grouping
-        before, after = grouping.summary.tuple_classes().sizes, grouping.classes.sizes
+        before, after = grouping.summary.tuple_sizes, grouping.classes.sizes
         measures: dict[str, Any] = {"before": risks(before), "after": risks(after)}
         matching = population(target, grouping)
         worst = _prosecutor(grouping, before)
@@ -108,7 +108,7 @@ def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
     now = furnished(grouping, frozenset({"population"}), census).population
     if now is None:
         return None
-    return np.maximum(raw, grouping.summary.tuple_classes().sizes), np.maximum(now, grouping.classes.sizes)
+    return np.maximum(raw, grouping.summary.tuple_sizes), np.maximum(now, grouping.classes.sizes)
 
 
 def matched(sizes: Ints, people: Ints) -> dict[str, Any]:

@@ -172,6 +172,8 @@ def threshold_of(models: Sequence[Model], attribute: str, only: bool = False) ->
 
 def gather(counts: ValueCounts, sets: Sets) -> ValueCounts:
     """Class → set → people with any value of the set; somebody with two of them counts twice."""
+    if sets == tuple((value,) for value in counts.values) and (counts.codes > 0).all():
+        return counts  # every value is a secret of its own: nothing to add up
     code = {value: i + 1 for i, value in enumerate(counts.values)}
     owners, codes, amounts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     number = np.zeros(len(counts.values) + 1, dtype=np.int64)
@@ -192,6 +194,8 @@ def gather(counts: ValueCounts, sets: Sets) -> ValueCounts:
 
 def clipped(counts: ValueCounts, sizes: Ints) -> ValueCounts:
     """No count above the people of its class."""
+    if (counts.counts <= sizes[counts.owner]).all():
+        return counts
     return ValueCounts(
         counts.values, counts.start, counts.codes, np.minimum(counts.counts, sizes[counts.owner])
     )

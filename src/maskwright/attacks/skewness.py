@@ -47,19 +47,25 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     grouping, counts = target.grouping, secrets.counts
     whole, sizes = secrets.reference[counts.codes], secrets.sizes[counts.owner]
     there = np.flatnonzero(whole > 0)
+    if len(there) < len(whole):  # no copies of millions of entries where all are there
+        whole, sizes = whole[there], sizes[there]
     factor = int(max(sizes.max(initial=1), secrets.people))
-    held, size, table = counts.counts[there], sizes[there], whole[there]
-    ratios = Ratios(wide(held, factor) * secrets.people, wide(table, factor) * size)
-    gains = Ratios(ratios.numerators - ratios.denominators, wide(size, factor) * secrets.people)
+    held = counts.counts if len(there) == len(counts.counts) else counts.counts[there]
+    ratios = Ratios(wide(held, factor) * secrets.people, wide(whole, factor) * sizes)
+    found = _largest(grouping, secrets, ratios, there, "ratio")
+    doubled = _above(secrets, ratios, there, Fraction(2))
+    gains = Ratios(ratios.numerators - ratios.denominators, wide(sizes, factor) * secrets.people)
+    gain = _largest(grouping, secrets, gains, there, "gain")
+    del ratios, gains, whole, sizes, held  # each as large as the counts
     reference, _ = reference_of(target, secrets.attribute)
     distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
     farthest = distance.argmax()
     return {
-        **_largest(grouping, secrets, ratios, there, "ratio"),
-        "gain": _largest(grouping, secrets, gains, there, "gain"),
+        **found,
+        "gain": gain,
         "largest_distance": Fraction(0) if farthest is None else distance[farthest],
         "threshold": "more than twice as likely as in the whole table",
-        "vulnerable_people": (doubled := _above(secrets, ratios, there, Fraction(2))),
+        "vulnerable_people": doubled,
         "vulnerable_share": Fraction(doubled, max(1, int(secrets.sizes.sum()))),
     }
 

@@ -178,7 +178,7 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
         )
     highest, average, alone = linked.found
     if highest:
-        people = int(summary.tuple_classes().sizes[linked.candidates > 0].sum())
+        people = int(summary.tuple_sizes[linked.candidates > 0].sum())
         yield Finding(
             "original", "high" if alone else "note",
             f"record linkage: of {people:,} people of the original whom a published label fits, {alone:,} fit a single "

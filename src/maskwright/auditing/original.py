@@ -57,7 +57,7 @@ class Linked:
         inside = self.candidates > 0
         if not inside.any():
             return Fraction(0), Fraction(0), 0
-        sizes = self.summary.tuple_classes().sizes[inside]
+        sizes = self.summary.tuple_sizes[inside]
         rows = self.candidates[inside]
         kinds, number = np.unique(rows, return_inverse=True)
         people = np.bincount(number.reshape(-1), weights=sizes).astype(np.int64)
@@ -99,7 +99,7 @@ def link(engine: Engine, published: Published, original: Table, population: bool
 
 def compare(shown: Grouping, summary: Summary, fits: Sequence[Bools]) -> Linked:
     """Hold every class against every raw tuple."""
-    sizes, raw = shown.classes.sizes, summary.tuple_classes().sizes
+    sizes, raw = shown.classes.sizes, summary.tuple_sizes
     n, m = shown.classes.n, summary.n_tuples
     chosen = np.arange(n)
     if n * m * max(1, len(fits)) > MOST_PAIRS:

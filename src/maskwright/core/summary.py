@@ -121,6 +121,13 @@ class Summary:
         """The whole table as one class."""
         return self.classes(np.zeros(self.n_tuples, dtype=np.int64), 1)
 
+    @property
+    def tuple_sizes(self) -> Ints:
+        """The people of every distinct tuple."""
+        if self.shared is None:
+            return self.sizes
+        return self.sizes + _distinct(self.shared.tuples, self.shared.people, self.n_tuples)
+
     def tuple_classes(self) -> Classes:
         """The raw table: every distinct tuple a class of its own."""
         return self.classes(np.arange(self.n_tuples, dtype=np.int64), self.n_tuples)

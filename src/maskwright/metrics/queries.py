@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.exact import shown
 from maskwright.core.grouping import Grouping
 from maskwright.core.metric import Weights
 from maskwright.errors import UsageError
@@ -25,6 +27,7 @@ from maskwright.metrics.supports import Floats, supports_of
 
 Bools = NDArray[np.bool_]
 CHUNK = 512  # queries that are answered at once; part of what a seed stands for
+MOST = 1_000_000  # queries of a workload: minutes of work
 BLOCK = 256  # groups (or entries) that are looked at at once, so that they fit the cache
 
 
@@ -51,12 +54,23 @@ class Workload:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("queries", "dimension", "seed"):
+            if not isinstance(value := getattr(self, name), Integral) or isinstance(value, bool):
+                raise UsageError(f"{name} of a workload: {shown(value)} is not a whole number")
         if self.queries < 1 or self.dimension < 1:
             raise UsageError("a workload needs at least one query of at least one dimension")
+        if self.queries > MOST:
+            raise UsageError(f"a workload has at most {MOST:,} queries")
+        if self.seed < 0:
+            raise UsageError("the seed of a workload is negative")
+        if not isinstance(self.selectivity, Real) or isinstance(self.selectivity, bool):
+            raise UsageError(f"the selectivity {shown(self.selectivity)} is not a number")
         if not 0 < self.selectivity <= 1:
-            raise UsageError(f"the selectivity {self.selectivity} is not between 0 and 1")
+            raise UsageError(f"the selectivity {shown(self.selectivity)} is not between 0 and 1")
         if self.sizes not in ("expected", "uniform"):
-            raise UsageError(f"sizes: {self.sizes!r} is neither 'expected' nor 'uniform'")
+            raise UsageError(f"sizes: {shown(self.sizes)} is neither 'expected' nor 'uniform'")
+        if not isinstance(self.attribute, str | None):
+            raise UsageError(f"attribute of a workload: {shown(self.attribute)} is not the name of a column")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.core.builders import WAYS, File
+from maskwright.core.builders.tree import MAX_DEPTH
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.core.policy import Column, Policy
 from maskwright.core.settings import parse
@@ -53,8 +54,12 @@ def _stored(folder: Path, column: str, text: str) -> str:
 
 def check_inside(folder: Path, file: str, where: str) -> None:
     """Policies of the workbench read files of their project, and nothing else on this machine."""
-    place = (folder / file).resolve()
-    if not place.is_relative_to(folder.resolve()) or not place.is_file():
+    try:
+        place = (folder / file).resolve()
+        inside = place.is_relative_to(folder.resolve()) and place.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        inside = False
+    if not inside:
         raise PolicyError(f"{where}: the project has no file {file!r}; paste the hierarchy instead")
 
 
@@ -126,8 +131,12 @@ def tree_of(text: str) -> Any:
     return tree
 
 
-def _branch(lines: Sequence[tuple[int, str, int]], at: int, depth: int) -> tuple[list[Any], int]:
+def _branch(
+    lines: Sequence[tuple[int, str, int]], at: int, depth: int, above: int = 0
+) -> tuple[list[Any], int]:
     """The children at one depth, from line `at` on; and the line after them."""
+    if above > MAX_DEPTH:
+        raise PolicyError(f"line {lines[at][2]}: the tree is nested more than {MAX_DEPTH} deep")
     result: list[Any] = []
     while at < len(lines) and lines[at][0] >= depth:
         indent, name, number = lines[at]
@@ -137,7 +146,7 @@ def _branch(lines: Sequence[tuple[int, str, int]], at: int, depth: int) -> tuple
             )
         at += 1
         if at < len(lines) and lines[at][0] > depth:
-            children, at = _branch(lines, at, lines[at][0])
+            children, at = _branch(lines, at, lines[at][0], above + 1)
             result.append({name: children})
         else:
             result.append(name)

@@ -170,7 +170,7 @@ class Guard:
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
         limit = self.keys.upload_limit if scope["path"] == UPLOADS else BODY_LIMIT
         said = dict(scope["headers"]).get(b"content-length", b"0")
-        if not said.isdigit() or int(said) > limit:
+        if not said.isdigit() or len(said) > 20 or int(said) > limit:
             raise Refused(413, too_large(limit))
         seen = 0
 

@@ -209,6 +209,12 @@ def main(folder: Path) -> int:
         os.nice(10)  # the pages come first
     run = Run(folder)
     threading.Thread(target=run.watch, daemon=True).start()
+    execute(run)
+    return 0
+
+
+def execute(run: Run) -> None:
+    """Do what was asked for, and write how it ended."""
     try:
         result = KINDS[run.request["kind"]](run)
         run.finish(result, ok=True)
@@ -229,7 +235,6 @@ def main(folder: Path) -> int:
         where = traceback.extract_tb(problem.__traceback__)[-1]
         kind = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
         run.finish(ok=False, error=f"{kind}; this is a bug, please report it")
-    return 0
 
 
 if __name__ == "__main__":

@@ -83,13 +83,18 @@ def earth_movers(shown: Shown, name: str, before: Spread, after: Spread) -> floa
     if key is None or key.hierarchy.ordered:
         ahead = list(itertools.accumulate(p.get(v, 0) - q.get(v, 0) for v in values))
         return sum(map(abs, ahead[:-1])) / (len(values) - 1)
+    blocks = {
+        frozenset(v for v in key.values if level[v] == b) for level in key.levels for b in level.values()
+    }
+    height: dict[frozenset[str], int] = {}
     total = 0.0
-    for level in key.levels[:-1]:  # as far apart as the height at which two values meet
-        blocks: dict[str, float] = defaultdict(float)
-        for v in key.values:
-            blocks[level[v]] += p.get(v, 0) - q.get(v, 0)
-        total += sum(map(abs, blocks.values())) / (2 * key.height)
-    return total
+    for block in sorted(blocks, key=len):  # a level at which a block does not grow adds no height
+        inside = [other for other in blocks if other < block]
+        height[block] = max((height[other] + 1 for other in inside), default=0)
+        children = [c for c in inside if not any(c < other for other in inside)]
+        moved = [sum(p.get(v, 0) - q.get(v, 0) for v in child) for child in children]
+        total += height[block] * min(sum(m for m in moved if m > 0), -sum(m for m in moved if m < 0))
+    return total / max(height.values())
 
 
 def cramers_v(table: Mapping[tuple[Value, Value], float], rows: int, columns: int) -> float:

@@ -162,6 +162,11 @@ def _read(reader: Any, address: str, label: str, format_: str) -> DataFrame:
             frame: DataFrame = reader.format(format_).load(address)
     except AnalysisException as problem:
         kind = problem.getCondition() or type(problem).__name__
+        if kind == "COLUMN_ALREADY_EXISTS":
+            name = (problem.getMessageParameters() or {}).get("columnName", "")
+            raise InputError(
+                f"{label}: the column {name} occurs twice, or in forms that differ in no more than case; rename one"
+            ) from None
         raise InputError(f"{label}: Spark cannot read this as {format_} ({kind})") from None
     return frame
 
