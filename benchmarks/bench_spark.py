@@ -160,10 +160,7 @@ def main() -> None:
     print("command:", " ".join(["python", *sys.argv]))
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}, cores: {os.cpu_count()}")
     passes = given.pass_through
-    print(
-        f"{given.rows:,} rows{', with columns that pass through' * passes}; seconds on the clock / of CPU",
-        flush=True,
-    )
+    print(f"{given.rows:,} rows{', with columns that pass through' * passes}", flush=True)
     os.environ["MASKWRIGHT_STATE"] = tempfile.mkdtemp(prefix="maskwright-bench-state-")
     with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as name:
         folder = Path(name)

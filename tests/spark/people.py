@@ -77,7 +77,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "permute-passed": _policy(_COLUMNS | {"ward": "insensitive"}, [_L], method=_ANATOMY, recoding="permute"),
     "finest": _policy(
         _COLUMNS | _PASSED | {
-            "age": _COLUMNS["age"] | {"finest": "width 5"}, "zip": _COLUMNS["zip"] | {"finest": 2},
+            "age": _COLUMNS["age"] | {"finest": "width 5"}, "zip": _COLUMNS["zip"] | {"finest": 1},
         },
         [_K], method=_LATTICE,
     ),
