@@ -12,6 +12,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.core.release import Release
+from maskwright.core.worlds import explore
 from maskwright.verify import verify
 from tests.spark import MARKS
 from tests.spark.people import POLICIES
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = MARKS
+
+
+@pytest.fixture(autouse=True)
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attacks stop after so many looks at the clock: what they find must not depend on the load of the machine."""
+
+    def spent(clock: Any) -> float:
+        clock.looks = getattr(clock, "looks", 0) + 1
+        return float(clock.looks) / 500
+
+    monkeypatch.setattr(explore._Clock, "spent", property(spent))
 
 
 def rows(file: Path) -> Counter[tuple[Any, ...]]:

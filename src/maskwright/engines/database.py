@@ -62,13 +62,13 @@ class Database:
                 con = duckdb.connect(":memory:", config=config)
         except InputError:
             raise _no_start(memory, threads) from None
-        # progress is counted, but printed by us; the memory limit is all that may be changed later
+        # progress is counted, but printed by us; memory and threads are all that may be changed later
         for setting in (
             "enable_progress_bar = true",
             "enable_progress_bar_print = false",
             "progress_bar_time = 0",
             "TimeZone = 'UTC'",
-            "allowed_configs = ['memory_limit']",
+            "allowed_configs = ['memory_limit', 'threads']",
             "lock_configuration = true",
         ):
             with told():
@@ -79,6 +79,17 @@ class Database:
         """The most memory to use from now on; what is held beyond that goes to disk."""
         with told():
             self.con.execute(f"SET memory_limit = '{memory}B'")
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """While the context lasts, queries run in one thread."""
+        [(threads,)] = self.con.execute("SELECT current_setting('threads')").fetchall()
+        with told():
+            self.con.execute("SET threads = 1")
+        try:
+            yield
+        finally:
+            self.con.execute(f"SET threads = {int(threads)}")
 
     def share(self) -> float:
         """How much of the running query is done, from 0 to 1; negative when that is not known."""
