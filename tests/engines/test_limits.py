@@ -32,23 +32,25 @@ def limit(engine: DuckDBEngine) -> str:
     return str(engine._db.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
 
 
-def test_the_memory_limit_alone_can_be_changed(engine: DuckDBEngine) -> None:
+@pytest.mark.parametrize(
+    "setting", ["enable_external_access = true", "temp_directory = '/'", "TimeZone = 'UTC'"]
+)
+def test_memory_and_threads_alone_can_be_changed(engine: DuckDBEngine, setting: str) -> None:
     engine.allow(500 * MB)
     assert limit(engine) == "476.8 MiB"
     with pytest.raises(duckdb.InvalidInputException, match="locked"):
-        engine._db.con.execute("SET threads = 1")
+        engine._db.con.execute(f"SET {setting}")
 
 
-def test_arrays_beside_the_database_are_taken_from_it(engine: DuckDBEngine) -> None:
-    with engine._db.beside(10 * MB):  # no limit, nothing to take from
-        pass
-    engine.allow(500 * MB)
-    with engine._db.beside(100 * MB):
-        assert limit(engine) == "381.4 MiB"
-        with engine._db.beside(1000 * MB):
-            assert limit(engine) == "95.3 MiB"
-        assert limit(engine) == "381.4 MiB"
-    assert limit(engine) == "476.8 MiB"
+def test_one_thread_for_a_while(engine: DuckDBEngine) -> None:
+    def threads() -> int:
+        return int(engine._db.con.execute("SELECT current_setting('threads')").fetchall()[0][0])
+
+    engine._db.con.execute("SET threads = 3")
+    with pytest.raises(KeyError), engine._db.one_thread():
+        assert threads() == 1
+        raise KeyError
+    assert threads() == 3
 
 
 SLOW = "SELECT count(*) FROM (SELECT md5(range::VARCHAR) AS h FROM range(200000000)) WHERE h = 'x'"
