@@ -184,3 +184,12 @@ def test_the_database_error_of_a_damaged_file_is_ours(tmp_path: Path) -> None:
             engine.domain(engine.open(path, Reading()), "a")
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize(
+    "column", [5, {"role": "sensitive", "é\n" * 900: 1}, {"hierarchy": {"intervals": "x"}}]
+)
+def test_names_are_cut_in_messages(column: object) -> None:
+    with pytest.raises(PolicyError) as refused:
+        Policy.load({"version": 1, "columns": {"é\n" * 700: column}})
+    assert len(str(refused.value)) < 600

@@ -58,6 +58,9 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return "known: " + ", ".join(names) if len(names) <= 30 else "see the documentation"
 
 
+LONGEST = 100  # characters of a name in a message
+
+
 def parse(
     cls: type[S], values: Mapping[str, Any], where: str, error: type[MaskwrightError] = PolicyError
 ) -> S:
@@ -90,7 +93,7 @@ def explain(cls: type[BaseModel], item: Any, where: str) -> str:
         key = str(item["loc"][-1])
         fields = _fields_at(cls, item["loc"][:-1])
         parent = where + "".join(_step(p) for p in item["loc"][:-1])
-        return f"{parent}: unknown key {key!r}; {nearest(key, fields)}"
+        return f"{parent}: unknown key {shown(key)}; {nearest(key, fields)}"
     if kind == "missing":
         return f"{path}: this setting is required"
     message = str(item["msg"])
@@ -106,7 +109,9 @@ def explain(cls: type[BaseModel], item: Any, where: str) -> str:
 def _step(part: int | str) -> str:
     if isinstance(part, int):
         return f"[{part}]"
-    return "" if part.startswith(TAG) else f".{part}"
+    if part.startswith(TAG):
+        return ""
+    return f".{part}" if len(part) <= LONGEST else f".{part[:LONGEST]}…"
 
 
 def _fields_at(cls: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
