@@ -1,7 +1,9 @@
 """Settings for all tests."""
 
 import os
+import signal
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -23,6 +25,14 @@ def pytest_runtest_teardown() -> None:
 
     if folder := os.environ.pop("MASKWRIGHT_STATE", None):  # a test that was skipped has none
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Ctrl-C as in a terminal: a process that was started in the background of a shell may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -296,7 +296,7 @@ def _in_words(problem: BaseException) -> tuple[int, str]:
         return problem.exit_code, str(problem)
     if isinstance(problem, KeyboardInterrupt):
         return Cancelled.exit_code, "cancelled; nothing was published"
-    if isinstance(problem, MemoryError) or type(problem).__name__ == "OutOfMemoryException":  # DuckDB's
+    if isinstance(problem, MemoryError):
         return 2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers"
     if isinstance(problem, OSError):
         return 2, system_refused(problem)

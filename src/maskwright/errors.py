@@ -23,11 +23,16 @@ def one_line(message: str) -> str:
     Names and values come from files: a line end, an escape sequence of a terminal, text that runs backwards or half a
     surrogate pair is written as its code, and what is too long is cut in the middle, because the remedy is at the end.
     """
-    if len(message) > LONGEST:
-        message = f"{message[: LONGEST * 2 // 3]} […] {message[-LONGEST // 3 :]}"
+    message = _cut(message)
     if message.isprintable():
         return message
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+    return _cut("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))  # codes are longer
+
+
+def _cut(message: str) -> str:
+    if len(message) <= LONGEST:
+        return message
+    return f"{message[: LONGEST * 2 // 3]} […] {message[-LONGEST // 3 :]}"
 
 
 class MaskwrightError(Exception):

@@ -20,9 +20,10 @@ from maskwright.resolve import Resolved
 
 # measured (benchmarks/bench_scale.py): at its peak a run holds so many times the summary in arrays, and so many bytes
 # of each row where rows are listed, which also grows with the number of groups
-WORKING = {"generalise": 4, "bucketize": 4, "permute": 4}
+WORKING = 4
 LISTED = 14
 SHUFFLED = 12  # bytes of each row while the order is drawn in which rows are published
+GATHERED = 0.1  # of all that is held: what a writer gathers outside the engine's own count
 WORKED_ON = 0.7  # of all that is held, while it is recoded, compared with what was written, or attacked
 MANY = 1_000_000  # combinations; below that nobody needs a hint
 STEP = 50 * 10**6  # bytes to which an amount of memory that would do is rounded up
@@ -34,9 +35,8 @@ Choice = Mapping[str, int]
 def working_memory(resolved: Resolved, cells: int, rows: int) -> int:
     """What a run holds beside the engine for a summary of so many cells of so many rows."""
     spec = resolved.spec
-    times = WORKING[resolved.policy.recoding.name]
     listed = 0 if resolved.method.whole_columns else LISTED * rows
-    return times * summary_bytes(cells, len(spec.attributes), len(spec.sensitive)) + listed
+    return WORKING * summary_bytes(cells, len(spec.attributes), len(spec.sensitive)) + listed
 
 
 def check_memory(engine: Engine, resolved: Resolved, budget: Budget, rows: int, progress: Progress) -> int:

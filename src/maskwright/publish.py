@@ -40,6 +40,7 @@ from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.judge import INSTEAD, judged
 from maskwright.kernels.randomness import derived, generator, secret_key
 from maskwright.limits import (
+    GATHERED,
     SHUFFLED,
     WORKED_ON,
     Output,
@@ -419,7 +420,7 @@ class Run:
         files = {layout.name: f"{layout.name}.{kind}" for layout in made.layouts}
         try:
             with self.step("writing"):
-                self.make_room(made.parts, 0.1)  # and what the writer gathers outside the engine's own count
+                self.make_room(made.parts, GATHERED)
                 for name, table in made.tables.items():
                     self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):

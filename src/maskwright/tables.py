@@ -25,7 +25,7 @@ from maskwright.verify import recount_tables
 Labels = tuple[str | None, ...]
 PIECE = (
     1 << 21
-)  # entries of a plan that are compared at a time: all of them may be larger than everything else
+)  # entries of a plan that are compared at a time: all of them may be the largest arrays of a run
 
 
 @dataclass(frozen=True)

@@ -109,15 +109,7 @@ def test_what_the_engine_makes_of_a_ctrl_c(table: Path, tmp_path: Path, text: st
     assert not (tmp_path / "r").exists()
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as in a terminal: a process that was started in the background may ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("listening")
 def test_signals_that_were_ignored_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -131,7 +123,7 @@ def test_signals_that_were_ignored_stay_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("listening")
 def test_a_ctrl_c_in_a_finalizer_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     class Thing:
         def __del__(self) -> None:

@@ -51,6 +51,9 @@ def test_a_long_message_keeps_its_beginning_and_its_remedy() -> None:
     assert len(text) < LONGEST + 20
     assert text.startswith("unknown key x")
     assert text.endswith("; known: a, b")
+    codes = str(PolicyError("unknown key " + "\u2028" * 100_000 + "; known: a, b"))
+    assert len(codes) < LONGEST + 20, "a character that does not print is told in several"
+    assert codes.endswith("; known: a, b")
     assert str(PolicyError("Müdigkeit ≥ 5 日本")) == "Müdigkeit ≥ 5 日本", "what prints stays as it is"
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import _thread
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -77,14 +75,6 @@ def test_a_key_has_256_bits() -> None:
     if randomness.compiled:
         with pytest.raises(ValueError, match="32 bytes"):
             ChaCha(b"short")
-
-
-@pytest.fixture
-def listening() -> Iterator[None]:
-    """Processes in the background of a shell may ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("listening")

@@ -194,11 +194,10 @@ def gather(counts: ValueCounts, sets: Sets) -> ValueCounts:
 
 def clipped(counts: ValueCounts, sizes: Ints) -> ValueCounts:
     """No count above the people of its class."""
-    if (counts.counts <= sizes[counts.owner]).all():
+    most = sizes[counts.owner]
+    if (counts.counts <= most).all():
         return counts
-    return ValueCounts(
-        counts.values, counts.start, counts.codes, np.minimum(counts.counts, sizes[counts.owner])
-    )
+    return ValueCounts(counts.values, counts.start, counts.codes, np.minimum(counts.counts, most))
 
 
 def _only(counts: ValueCounts, inside: Any) -> ValueCounts:

@@ -45,12 +45,11 @@ class Skewness(Attack):
 def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     """The largest ratio and the largest gain of one column, and how far its classes are from the table."""
     grouping, counts = target.grouping, secrets.counts
-    whole, sizes = secrets.reference[counts.codes], secrets.sizes[counts.owner]
+    held, whole, sizes = counts.counts, secrets.reference[counts.codes], secrets.sizes[counts.owner]
     there = np.flatnonzero(whole > 0)
-    if len(there) < len(whole):  # no copies of millions of entries where all are there
-        whole, sizes = whole[there], sizes[there]
+    if len(there) < len(whole):  # otherwise nothing is copied: there may be millions of entries
+        held, whole, sizes = held[there], whole[there], sizes[there]
     factor = int(max(sizes.max(initial=1), secrets.people))
-    held = counts.counts if len(there) == len(counts.counts) else counts.counts[there]
     ratios = Ratios(wide(held, factor) * secrets.people, wide(whole, factor) * sizes)
     found = _largest(grouping, secrets, ratios, there, "ratio")
     doubled = _above(secrets, ratios, there, Fraction(2))

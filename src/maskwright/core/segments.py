@@ -118,9 +118,8 @@ class Ratios(Sequence[Fraction]):
     def floats(self) -> NDArray[np.float64]:
         """Within a few units of the last place."""
         if self.numerators.dtype == self.denominators.dtype == np.int64:
-            return np.true_divide(
-                self.numerators, self.denominators
-            )  # converts piece by piece, without copies
+            # converts piece by piece, without copies
+            return np.true_divide(self.numerators, self.denominators)
         return self.numerators.astype(np.float64) / self.denominators.astype(np.float64)
 
     def argmax(self) -> int | None:

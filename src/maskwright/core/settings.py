@@ -58,7 +58,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return "known: " + ", ".join(names) if len(names) <= 30 else "see the documentation"
 
 
-LONGEST = 100  # characters of a name in a message
+NAME = 100  # characters of a name in a message
 
 
 def parse(
@@ -111,7 +111,7 @@ def _step(part: int | str) -> str:
         return f"[{part}]"
     if part.startswith(TAG):
         return ""
-    return f".{part}" if len(part) <= LONGEST else f".{part[:LONGEST]}…"
+    return f".{part}" if len(part) <= NAME else f".{part[:NAME]}…"
 
 
 def _fields_at(cls: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

@@ -7,32 +7,30 @@ stored in their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlglot import exp
 
 from maskwright.core.hierarchy import Hierarchy
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Labelled, refuse_unknown
+from maskwright.engines.coding import Coded, Labelled, refuse_unknown
 from maskwright.engines.database import Database, told
 from maskwright.engines.estimating import level_texts
 from maskwright.engines.opening import DuckTable
 from maskwright.engines.relation import Relation
 from maskwright.errors import PolicyError
 
+C = TypeVar("C", bound=Coded)
 LISTED = 20_000  # values; beyond that a list is slower than a copy of the table (0.3 s for a million rows)
 
 
 def coarsen(db: Database, t: DuckTable, hierarchies: Sequence[Hierarchy]) -> DuckTable:
     """The table with those columns as texts: the labels of the level at which each hierarchy was cut."""
-    whole = [h.origin for h in hierarchies if h.origin is not None]
-    names = tuple(h.attribute for h, _ in whole)
-    for h, level in whole:
-        check_labels(t, h, level)
-    coded = Labelled(t, names, tuple(h.values for h, _ in whole), tuple(level_texts(*o) for o in whole))
-    view = db.new_name("coarse")
+    coded = coded_at(t, hierarchies, Labelled)
+    names, view = coded.names, db.new_name("coarse")
     shown, joins = dict[str, exp.Expression](), list[exp.Join]()
     with db.tables(coded.content()):
         for i, (name, dictionary) in enumerate(zip(names, coded.tables().values(), strict=True)):
@@ -44,13 +42,29 @@ def coarsen(db: Database, t: DuckTable, hierarchies: Sequence[Hierarchy]) -> Duc
             same = sql.equal(sql.column("raw", f"d{i}"), t.raw(name))
             joins.append(sql.left_join(sql.relation(f"{view}_{i}", f"d{i}"), same))
             shown[name] = sql.column("t", f"d{i}")
-    columns = [ColumnInfo(c.name, "text", "VARCHAR") if c.name in shown else c for c in t.columns]
-    items = [sql.alias(shown.get(c.name, t.raw(c.name)), f"c{i}") for i, c in enumerate(t.columns)]
+    columns, items = with_labels(t, shown)
     items.append(sql.alias(t.row_number(), "r"))
     in_order = [t.row_number()] if joins else []
     query = sql.select(items, t.source(), joins=joins, order=in_order)
     db.run(sql.create_table(view, query, kind="TABLE" if joins else "VIEW"), {})
-    return replace(t, columns=tuple(columns), relation=view, row="r")
+    return replace(t, columns=columns, relation=view, row="r")
+
+
+def coded_at(t: Relation, hierarchies: Sequence[Hierarchy], coding: Callable[..., C]) -> C:
+    """The values of those columns with the labels of the level at which each hierarchy was cut."""
+    whole = [h.origin for h in hierarchies if h.origin is not None]
+    for h, level in whole:
+        _check_labels(t, h, level)
+    names, values = tuple(h.attribute for h, _ in whole), tuple(h.values for h, _ in whole)
+    return coding(t, names, values, tuple(level_texts(*o) for o in whole))
+
+
+def with_labels(
+    t: Relation, shown: Mapping[str, exp.Expression]
+) -> tuple[tuple[ColumnInfo, ...], list[exp.Expression]]:
+    """The columns of a table, and what they are made from, when some show labels in place of their values."""
+    columns = tuple(ColumnInfo(c.name, "text", "VARCHAR") if c.name in shown else c for c in t.columns)
+    return columns, [sql.alias(shown.get(c.name, t.raw(c.name)), f"c{i}") for i, c in enumerate(t.columns)]
 
 
 def _unknown(db: Database, dictionary: str, code: int) -> list[str]:
@@ -83,7 +97,7 @@ def _listed(db: Database, dictionary: str, raw: exp.Expression) -> exp.Expressio
     return exp.Anonymous(this="list_extract", expressions=[found, place])
 
 
-def check_labels(t: Relation, hierarchy: Hierarchy, level: int) -> None:
+def _check_labels(t: Relation, hierarchy: Hierarchy, level: int) -> None:
     """A label that reads like a missing value, or changes when it is read, cannot stand for one."""
     tokens = {token for name, token in t.parameters.items() if name != "blanks"}
     for label in hierarchy.levels[level].labels[1:]:

@@ -83,8 +83,8 @@ class Database:
     @contextmanager
     def one_thread(self) -> Iterator[None]:
         """While the context lasts, queries run in one thread."""
-        [(threads,)] = self.con.execute("SELECT current_setting('threads')").fetchall()
         with told():
+            [(threads,)] = self.con.execute("SELECT current_setting('threads')").fetchall()
             self.con.execute("SET threads = 1")
         try:
             yield
@@ -114,7 +114,8 @@ class Database:
         """Small tables of values, there as long as the context."""
         try:
             for name, arrays in content.items():
-                self.con.register(name, dict(arrays))
+                with told():
+                    self.con.register(name, dict(arrays))
             yield
         finally:
             for name in content:
@@ -163,7 +164,9 @@ class Database:
         """The column `t` of a small table, as a member of an enumeration where it has a few texts."""
         value = sql.column("t")
         texts = sql.select([value], sql.relation(name), where=[sql.not_null(value.copy())], distinct=True)
-        if self.con.table(name).types[1] != "VARCHAR":
+        with told():
+            kind = self.con.table(name).types[1]
+        if kind != "VARCHAR":
             return value
         if not 0 < len(self.rows(texts, {})) <= MEMBERS:
             return value

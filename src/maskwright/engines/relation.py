@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -106,11 +106,33 @@ def element_of(info: ColumnInfo, separator: str | None, lists: str) -> ColumnInf
     return inner
 
 
-def folded(columns: Sequence[ColumnInfo], sets: Sequence[SetColumn]) -> list[ColumnInfo | SetColumn]:
-    """The columns of a published table with sets in place of their bits, each where its first bit is."""
+def folded(
+    t: Relation,
+    sets: Sequence[SetColumn],
+    originals: Mapping[str, ColumnInfo],
+    put_together: Callable[[SetColumn, ColumnInfo, int], exp.Expression],
+) -> tuple[list[ColumnInfo], list[exp.Expression]]:
+    """The columns of a published table and what they show, with sets in place of their bits.
+
+    Each set is where its first bit was. `put_together` makes it, for the column as it was and for its place.
+    """
     owner = {bit: s for s in sets for bit in s.bits}
     found: dict[str, ColumnInfo | SetColumn] = {}
-    for info in columns:
+    for info in t.columns:
         column = owner.get(info.name, info)
         found.setdefault(column.name, column)
-    return list(found.values())
+    columns, items = list[ColumnInfo](), list[exp.Expression]()
+    for place, column in enumerate(found.values()):
+        if isinstance(column, ColumnInfo):
+            columns.append(column)
+            items.append(t.raw(column.name))
+            continue
+        original = originals.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
+        columns.append(replace(original, type="VARCHAR") if original.kind == "text" else original)
+        items.append(put_together(column, original, place))
+    return columns, items
+
+
+def typed_with(typed: frozenset[str], sets: Sequence[SetColumn]) -> frozenset[str]:
+    """The columns that keep the type of the source, when sets are in place of their bits."""
+    return (typed - {bit for s in sets for bit in s.bits}) | {s.name for s in sets}

@@ -18,7 +18,7 @@ from maskwright.engines.base import ColumnInfo, Domain
 from maskwright.engines.coding import texts_of
 from maskwright.engines.database import Database
 from maskwright.engines.opening import DuckTable
-from maskwright.engines.relation import element_of, folded
+from maskwright.engines.relation import element_of, folded, typed_with
 
 BIT = "BOOLEAN"
 
@@ -66,23 +66,13 @@ def unfold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
 
 def fold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
     """A published table with its bits put together again; a set is placed where its first bit is."""
-    columns, items = list[ColumnInfo](), list[exp.Expression]()
     parameters: dict[str, str | None] = {}
-    found = folded(t.columns, sets)
-    for column in found:
-        if isinstance(column, ColumnInfo):
-            columns.append(column)
-            items.append(t.raw(column.name))
-            continue
-        original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
-        columns.append(replace(original, type="VARCHAR") if original.kind == "text" else original)
-        items.append(_set(t, column, original, len(items), parameters))
+    columns, items = folded(t, sets, t.sets, lambda s, info, place: _set(t, s, info, place, parameters))
     name = db.new_name("folded")
     query = sql.select([sql.alias(item, f"c{i}") for i, item in enumerate(items)], t.source())
     db.run(sql.create_table(name, query), parameters)
-    bits = {bit for s in sets for bit in s.bits}
-    typed = (t.typed - bits) | {c.name for c in found if isinstance(c, SetColumn)}
-    return replace(t, columns=tuple(columns), relation=name, typed=typed)
+    made_of, typed = (*t.made_of, name), typed_with(t.typed, sets)
+    return replace(t, columns=tuple(columns), relation=name, typed=typed, made_of=made_of)
 
 
 def _exploded(t: DuckTable, name: str, separator: str | None, parameter: str = "separator") -> exp.Select:

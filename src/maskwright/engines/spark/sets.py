@@ -12,7 +12,7 @@ from sqlglot import exp
 from maskwright.core.multivalued import SetColumn
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Domain
-from maskwright.engines.relation import element_of, folded
+from maskwright.engines.relation import element_of, folded, typed_with
 from maskwright.engines.spark.opening import SparkTable
 from maskwright.engines.spark.runner import SparkRunner
 
@@ -53,25 +53,14 @@ def unfold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> Spa
 
 def fold(runner: SparkRunner, t: SparkTable, sets: Sequence[SetColumn]) -> SparkTable:
     """A published table with its bits put together again; a set is placed where its first bit is."""
-    columns, items = list[ColumnInfo](), list[exp.Expression]()
     parameters: dict[str, Any] = {}
-    found = folded(t.columns, sets)
-    for column in found:
-        if isinstance(column, ColumnInfo):
-            columns.append(column)
-            items.append(t.raw(column.name))
-            continue
-        original = t.sets.get(column.name, ColumnInfo(column.name, "text", "VARCHAR"))
-        columns.append(original)
-        items.append(_set(t, column, original, len(items), parameters))
+    columns, items = folded(t, sets, t.sets, lambda s, info, place: _set(t, s, info, place, parameters))
     name = runner.new_name("folded")
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
     if t.times is not None:
         named.append(sql.alias(sql.column(t.times, "t"), t.times))
     runner.view(name, runner.frame(sql.select(named, t.source()), parameters))
-    bits = {bit for s in sets for bit in s.bits}
-    typed = (t.typed - bits) | {c.name for c in found if isinstance(c, SetColumn)}
-    return replace(t, columns=tuple(columns), relation=name, typed=typed)
+    return replace(t, columns=tuple(columns), relation=name, typed=typed_with(t.typed, sets))
 
 
 def _values(
