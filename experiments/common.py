@@ -17,8 +17,9 @@ import numpy as np
 
 from maskwright.core.method import Task
 from maskwright.core.policy import Policy
-from maskwright.publish import Job, prepared
+from maskwright.job import Job
 from maskwright.report.charts import Chart
+from maskwright.session import prepared
 
 HERE = Path(__file__).parent
 ADULT = HERE / "data" / "adult_uci.parquet"

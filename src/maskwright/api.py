@@ -19,10 +19,12 @@ from maskwright.engines.base import Reading
 from maskwright.engines.postgres import Postgres
 from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
+from maskwright.job import Job, metrics_named
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import Job, metrics_named, minimal_choices, prepared, run
+from maskwright.publish import run
 from maskwright.resolve import reading as reading_of
+from maskwright.session import minimal_choices, prepared
 
 if TYPE_CHECKING:
     from maskwright.auditing import Audit

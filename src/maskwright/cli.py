@@ -334,7 +334,7 @@ def _give_up(stream: TextIO) -> None:
 
 def _anonymize(options: argparse.Namespace) -> int:
     from maskwright.core.policy import Policy
-    from maskwright.publish import Job, metrics_named
+    from maskwright.job import Job, metrics_named
 
     job = Job(
         source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
@@ -382,7 +382,7 @@ def _demo(options: argparse.Namespace) -> int:
     from importlib.resources import as_file, files
 
     from maskwright.core.policy import Policy
-    from maskwright.publish import Job
+    from maskwright.job import Job
 
     with as_file(files("maskwright").joinpath("data", "adult")) as folder:
         policy = folder / "policy.yaml"

@@ -16,8 +16,9 @@ from maskwright.core.model import Need
 from maskwright.core.population import furnished
 from maskwright.core.verdict import Measured, Verdict, plain
 from maskwright.errors import DestinationError
+from maskwright.job import Job
 from maskwright.metrics import METRICS
-from maskwright.publish import Job, Prepared, node_options, prepared
+from maskwright.session import Prepared, node_options, prepared
 
 if TYPE_CHECKING:
     from maskwright.methods.nodes import MinimalNode

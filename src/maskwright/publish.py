@@ -5,10 +5,9 @@ The API, the command line and the workbench all call `run` and nothing else.
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,71 +15,37 @@ from typing import TYPE_CHECKING, Any
 
 from maskwright import disk, history, store
 from maskwright.attacking import ADVERSARIES, attack_target
-from maskwright.attacks import ATTACKS
 from maskwright.calibrate import in_words
 from maskwright.core.adversary import Target
-from maskwright.core.budget import Budget, held
 from maskwright.core.classes import Classes
 from maskwright.core.events import Event, Progress
 from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
 from maskwright.core.model import Context, Model
-from maskwright.core.policy import Policy
 from maskwright.core.release import Part, Release
-from maskwright.core.settings import nearest
-from maskwright.core.summary import Summary
 from maskwright.core.verdict import Measured, Verdict
-from maskwright.engines import engine_for, open_engine
-from maskwright.engines.base import Engine, Format, Reading, SummarySpec, Table
-from maskwright.engines.pg_release import Pending, check_target, staged
-from maskwright.engines.postgres import Postgres, refuse_address
-from maskwright.engines.reading import stamp
-from maskwright.errors import DestinationError, InputError, PolicyNotMet, UsageError, system_refused
+from maskwright.engines.base import Format, Reading, Table
+from maskwright.engines.pg_release import Pending, staged
+from maskwright.engines.postgres import refuse_address
+from maskwright.errors import DestinationError, PolicyNotMet, UsageError, system_refused
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
+from maskwright.job import Job, command_of, name_of
 from maskwright.judge import INSTEAD, judged
-from maskwright.kernels.randomness import derived, generator, secret_key
+from maskwright.kernels.randomness import derived, generator
 from maskwright.limits import (
     GATHERED,
     SHUFFLED,
     WORKED_ON,
-    Output,
-    check_disk,
-    check_memory,
-    usual_times,
-    working_memory,
 )
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
-from maskwright.resolve import Resolved, flagged_of, reading, resolve
+from maskwright.resolve import Resolved
+from maskwright.session import Prepared, Session
 from maskwright.tables import Layout
 from maskwright.verify import reference_to
 
 if TYPE_CHECKING:
-    from maskwright.methods.nodes import MinimalNode
     from maskwright.report.around import Around
-
-
-@dataclass(frozen=True)
-class Job:
-    """One run: what to publish, under which policy, and where to."""
-
-    source: Any
-    policy: Policy
-    destination: Path | None = None
-    overwrite: bool = False
-    seed: int | None = None
-    memory: str | None = None
-    engine: str | None = None  # None: the one that the source belongs to
-    master: str | None = None
-    keep_private: KeepPrivate = "all"
-    attacks: tuple[str, ...] = tuple(ATTACKS)
-    into: Postgres | None = None
-    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
-    trial: bool = False  # only to compare: nothing will be published
-
-    def __post_init__(self) -> None:
-        Budget.of(self.memory)  # refused before anything is opened
 
 
 def run(
@@ -122,69 +87,10 @@ def _run(job: Job, progress: Progress) -> Release:
             this.close()
 
 
-def engine_of(job: Job, spill: Path | None = None) -> Engine:
-    """The engine that a job asks for, or that its source belongs to."""
-    name = job.engine or engine_for(job.source)
-    if name == "spark" and job.into is not None:
-        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
-    memory = job.memory if name == "spark" else None  # DuckDB gets its part of the budget
-    return open_engine(name, memory=memory, temp=spill, master=job.master)
-
-
-def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
-    """Metrics by name; a name that is none is refused."""
-    for name in names:
-        if name not in METRICS:
-            raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
-    return tuple(names)
-
-
-@contextmanager
-def prepared(
-    job: Job,
-    on_event: Callable[[Event], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> Iterator[Prepared]:
-    """A table read and summarised as the policy says, with the task for a method; nothing is published."""
-    this = Run(job, Progress(on_event, cancelled), disk.scratch_folder())
-    try:
-        yield this.prepare()
-    finally:
-        this.close()
-
-
-def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
-    """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
-    from maskwright.methods.minimal import minimal_nodes
-
-    with prepared(job, on_event) as ready:
-        with suppress(DestinationError):  # the levels that a search finds are an outcome too
-            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
-        return minimal_nodes(ready.task, **node_options(job.policy))
-
-
-def node_options(policy: Policy) -> dict[str, Any]:
-    """The settings of a policy's method that say what a node is worth."""
-    known = ("objective", "suppression", "suppress", "suppressed_rows")
-    return {k: v for k, v in policy.method.parameters.items() if k in known}
-
-
-class Run:
+class Run(Session):
     """The state of one run, so that each step below reads as one sentence."""
 
-    def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
-        self.job, self.progress, self.spill = job, progress, spill
-        self.timings: dict[str, float] = {}
-        self.looked = history.Looked()
-        self.secret = secret_key(job.seed)
-        self.rng = generator(self.secret, "method")
-        try:
-            self.budget = Budget.of(job.memory)
-            self.engine: Engine = engine or engine_of(job, spill)
-        except BaseException:
-            disk.remove_scratch(spill)
-            raise
-        self.engine.allow(self.budget.engine())
+    looked = history.Looked()  # nothing, until `look`
 
     # -- the two ways out ---------------------------------------------------------------------------------
 
@@ -254,55 +160,6 @@ class Run:
 
     # -- the steps ----------------------------------------------------------------------------------------
 
-    def prepare(self) -> Prepared:
-        """Read the table as the policy describes it, and summarise it."""
-        job, engine = self.job, self.engine
-        if job.into is not None:
-            check_target(job.into, job.overwrite, _tables_of(job.policy))
-        with self.step("reading"):
-            self.check_disk()
-            stamp = _Stamp.of(job.source)
-            opened = engine.open(job.source, reading(job.policy))
-            rows = engine.count(opened)
-            self.check_disk(rows)
-            self.progress.expect(usual_times(job.policy, rows))
-            resolved = resolve(job.policy, engine, opened, self.progress)
-        with self.step("summarising"):
-            arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
-            engine.allow(self.budget.engine(arrays))
-            summary = engine.summarise(resolved.source, resolved.spec)
-            engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells, rows)))
-            self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
-            self.check_disk(rows, summary)
-            fingerprint = engine.fingerprint(opened)
-            if summary.dropped_missing:
-                self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
-            if summary.n_rows == 0:
-                raise InputError("no row is left: every row has a missing value and the policy drops those")
-            census = None
-            if resolved.census is not None:
-                census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
-        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
-        task = Task(
-            summary, search, _context(summary, resolved), self.rng, resolved.weights, resolved.levels,
-            self.progress, census, gates, resolved.sets,
-        )  # fmt: skip
-        return Prepared(opened, resolved, stamp, fingerprint, task)
-
-    def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
-        """Refuse what would not fit on the disk."""
-        job = self.job
-        kept = job.keep_private == "all"
-        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
-        check_disk(output, job.source, self.budget.engine(), rows, summary)
-
-    def again(self, prepared: Prepared) -> Prepared:
-        """The same table under a policy that reads it alike but asks for something else."""
-        resolved = prepared.resolved.under(self.job.policy)
-        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
-        task = replace(prepared.task, search=search, gates=gates, rng=self.rng, progress=self.progress)
-        return replace(prepared, resolved=resolved, task=task)
-
     def look(self, fingerprint: str) -> None:
         """Find out what was tried on this input before, and remember this run."""
         settings = history.policy_hash(self.job.policy)
@@ -342,10 +199,6 @@ class Run:
             if engine is not None and (self.job.destination is None or self.job.into is not None):
                 parts = [part.kept(engine) for part in parts]
         return _Made(prepared, parts)
-
-    def make_room(self, things: object, share: float = 0, more: int = 0) -> None:
-        """The engine may use what is left beside arrays that are held, and work on them: a share of them, and more."""
-        self.engine.allow(self.budget.engine(int((1 + share) * held(things)) + more))
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         if grouping.suppressed_rows:
@@ -446,8 +299,8 @@ class Run:
                     ],
                     files, kind, self.examples(made, written),
                     reference_to(resolved.spec.sensitive, context, resolved.hierarchies),
-                    {"fingerprint": made.prepared.fingerprint, "source": _name(self.job.source),
-                     "command": _command(self.job)},
+                    {"fingerprint": made.prepared.fingerprint, "source": name_of(self.job.source),
+                     "command": command_of(self.job)},
                     around,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
@@ -475,29 +328,6 @@ class Run:
             return {"before": before, "after": next(iter(after.values()))}
         return {"before": before} | {f"after: {name}": rows for name, rows in after.items()}
 
-    @contextmanager
-    def step(self, text: str, final: bool = False) -> Iterator[None]:
-        (self.progress.final if final else self.progress.step)(text)
-        begin = time.perf_counter()
-        with self.engine.watch(self.progress):
-            yield
-        self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
-
-    def close(self) -> None:
-        self.engine.close()
-        disk.remove_scratch(self.spill)
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A table that was read and summarised, and the task for a method."""
-
-    opened: Table
-    resolved: Resolved
-    stamp: _Stamp
-    fingerprint: str
-    task: Task
-
 
 @dataclass(frozen=True, eq=False)
 class _Made:
@@ -519,27 +349,6 @@ class _Made:
         return {name: table for part in self.parts for name, table in part.tables.items()}
 
 
-@dataclass(frozen=True)
-class _Stamp:
-    """Size, times and identity of an input file: if they change while it is read, two versions could mix."""
-
-    path: Path | None = None
-    values: tuple[int, ...] = ()
-
-    @staticmethod
-    def of(source: Any) -> _Stamp:
-        if not isinstance(source, (str, Path)):
-            return _Stamp()
-        try:
-            return _Stamp(Path(source), stamp(Path(source)))
-        except OSError:
-            return _Stamp(Path(source))
-
-    def check(self) -> None:
-        if self.path is not None and _Stamp.of(self.path) != self:
-            raise InputError("the input changed while it was being read; nothing was published, run it again")
-
-
 def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
     """Refuse before anything is written when a requirement does not hold for the grouping."""
     for model in models:
@@ -559,39 +368,7 @@ def _gate(classes: Classes, models: Sequence[Model], context: Context) -> None:
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
 
 
-def _context(summary: Summary, resolved: Resolved) -> Context:
-    whole = summary.totals()
-    return Context(
-        reference={name: vc.totals for name, vc in whole.sensitive.items()},
-        n_people=summary.n_people,
-        hierarchies=resolved.hierarchies,
-        domains={s.name: s.values for s in resolved.spec.sensitive},
-        flagged=flagged_of(resolved.policy, resolved.sets),
-        sets=tuple(s.counted(summary) for s in resolved.sets),
-    )
-
-
 def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
     """The metrics of a release: those of its worst table."""
     names = [name for name in METRICS if all(name in part for part in parts)]
     return {n: (max if METRICS[n].better == "low" else min)(p[n] for p in parts) for n in names}
-
-
-def _tables_of(policy: Policy) -> list[str]:
-    """The tables of a release, as far as they are known before it is made."""
-    if policy.method.name == "codip":
-        return []
-    return ["quasi-identifiers", "sensitive"] if policy.recoding.name == "bucketize" else ["data"]
-
-
-def _name(source: Any) -> str:
-    if isinstance(source, Postgres):
-        return str(source)
-    return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
-
-
-def _command(job: Job) -> str:
-    """The command that makes the release again; the policy is kept beside the report."""
-    seed = f" --seed {job.seed}" if job.seed is not None else ""
-    engine = f" --engine {job.engine}" if job.engine is not None else ""
-    return f"maskwright anonymize {_name(job.source)} -p policy.yaml -o release{engine}{seed}"

@@ -11,8 +11,10 @@ from maskwright.core.budget import Budget
 from maskwright.core.events import Event, Progress
 from maskwright.core.policy import Policy
 from maskwright.core.release import Release
-from maskwright.publish import Job, Prepared, Run, engine_of
+from maskwright.job import Job, engine_of
+from maskwright.publish import Run
 from maskwright.resolve import reading
+from maskwright.session import Prepared
 
 
 class Trials:

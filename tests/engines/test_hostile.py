@@ -13,7 +13,8 @@ from maskwright.core.policy import Policy
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
-from maskwright.publish import Job, run
+from maskwright.job import Job
+from maskwright.publish import run
 from maskwright.verify import verify
 
 RECODINGS = ["generalise", "bucketize", "permute"]

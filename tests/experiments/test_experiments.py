@@ -10,6 +10,8 @@ from experiments.common import PAPERS, Experiment, leave, read_csv, shown
 from experiments.pages import records, write_pages
 from experiments.run import experiments
 
+from maskwright.report.charts import STYLE
+
 ALL = experiments()
 
 
@@ -60,3 +62,10 @@ def test_every_experiment_has_its_results() -> None:
     for done in records(PAPERS):
         for name in [*done.pictures, f"{done.name}.csv"]:
             assert (PAPERS / name).is_file()
+
+
+def test_all_pictures_have_the_style_of_reports() -> None:
+    """A picture is drawn when its experiment is run, which may be long ago."""
+    pictures = sorted(PAPERS.glob("*.svg"))
+    assert pictures
+    assert [p.name for p in pictures if STYLE not in p.read_text(encoding="utf-8")] == []

@@ -13,7 +13,8 @@ import polars as pl
 import pyarrow as pa
 
 import maskwright as mw
-from maskwright.publish import Job, run
+from maskwright.job import Job
+from maskwright.publish import run
 
 KINDS = ("csv", "parquet", "pandas", "polars", "pyarrow", "duckdb")
 RECODINGS: dict[str, Any] = {

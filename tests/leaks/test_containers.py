@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import maskwright as mw
-from maskwright.publish import Job, run
+from maskwright.job import Job
+from maskwright.publish import run
 from tests.leaks.tables import RECODINGS
 
 MARK = "Zq9"  # begins everything that is not published; chance does not write it

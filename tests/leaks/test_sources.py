@@ -15,8 +15,9 @@ import pytest
 
 import maskwright
 import maskwright as mw
+from maskwright.job import Job
 from maskwright.kernels import randomness
-from maskwright.publish import Job, run
+from maskwright.publish import run
 from tests.leaks.tables import METHODS, RECODINGS, as_kind, columns_of, people, policy
 
 SOURCE = Path(maskwright.__path__[0])
@@ -170,11 +171,12 @@ def test_a_seeded_run_does_not_ask_the_system(tmp_path: Path, watched: Counter[s
     assert watched == {}
 
 
+@pytest.mark.parametrize("place", ["session", "publish"])
 def test_a_seedable_generator_is_caught(
-    tmp_path: Path, watched: Counter[str], monkeypatch: pytest.MonkeyPatch
+    place: str, tmp_path: Path, watched: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check above fails when the pipeline takes its chance from numpy instead."""
-    monkeypatch.setattr("maskwright.publish.generator", lambda *_: np.random.default_rng(1))
+    monkeypatch.setattr(f"maskwright.{place}.generator", lambda *_: np.random.default_rng(1))
     with pytest.raises(AssertionError, match="seeded"):
         published("mondrian", "permute", False, tmp_path)
 

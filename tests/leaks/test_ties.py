@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import maskwright as mw
-from maskwright.publish import Job, run
+from maskwright.job import Job
+from maskwright.publish import run
 from tests.leaks.tables import METHODS, as_kind, columns_of, people, policy
 
 N = 160

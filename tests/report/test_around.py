@@ -14,10 +14,11 @@ import maskwright as mw
 from maskwright.core.events import Progress
 from maskwright.core.method import Piece
 from maskwright.errors import Cancelled
-from maskwright.publish import Job, prepared
+from maskwright.job import Job
 from maskwright.report import around
 from maskwright.report.around import look_around, other_settings
 from maskwright.report.search import search_section
+from maskwright.session import prepared
 from patients import POLICY, patients, write_csv
 
 

@@ -22,8 +22,8 @@ from maskwright.core.policy import Policy
 from maskwright.core.release import Release
 from maskwright.core.verdict import plain
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
+from maskwright.job import Job, metrics_named
 from maskwright.metrics import METRICS
-from maskwright.publish import Job, metrics_named
 from maskwright.resolve import reading
 from maskwright.trials import Trials
 

@@ -143,7 +143,7 @@ def space(run: Run) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
     from maskwright.core.policy import Policy
     from maskwright.explore import explore
-    from maskwright.publish import Job
+    from maskwright.job import Job
 
     job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))
     choices, number = explore(job, on_event=run.tell, cancelled=run.cancelled)

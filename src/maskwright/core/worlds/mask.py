@@ -49,8 +49,9 @@ def mask_plan(sizes: Sequence[int], sensitive: Sequence[int], ell: Fraction | in
     passing = [i for i, s in enumerate(sensitive) if s <= caps[i]]
     models = sorted(passing, key=lambda i: (-shown[i], i))[: max(wanted, 0)]
     shares = sorted(shown[i] for i in models)
-    targets = {i: sorted({math.floor(p * sizes[i]) for p in shares}) for i in violating}
-    return MaskPlan(violating, models, wanted, shares, targets)
+    different = set(shares)  # few, and so are the sizes of classes
+    left = {n: sorted({math.floor(p * n) for p in different}) for n in {sizes[i] for i in violating}}
+    return MaskPlan(violating, models, wanted, shares, {i: left[sizes[i]] for i in violating})
 
 
 def mask_posterior(

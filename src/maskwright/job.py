@@ -1,0 +1,93 @@
+"""A job: what to publish, under which policy, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskwright.attacks import ATTACKS
+from maskwright.core.budget import Budget
+from maskwright.core.policy import Policy
+from maskwright.core.settings import nearest
+from maskwright.engines import engine_for, open_engine
+from maskwright.engines.base import Engine
+from maskwright.engines.postgres import Postgres
+from maskwright.engines.reading import stamp
+from maskwright.errors import InputError, UsageError
+from maskwright.folder import KeepPrivate
+from maskwright.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: what to publish, under which policy, and where to."""
+
+    source: Any
+    policy: Policy
+    destination: Path | None = None
+    overwrite: bool = False
+    seed: int | None = None
+    memory: str | None = None
+    engine: str | None = None  # None: the one that the source belongs to
+    master: str | None = None
+    keep_private: KeepPrivate = "all"
+    attacks: tuple[str, ...] = tuple(ATTACKS)
+    into: Postgres | None = None
+    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
+    trial: bool = False  # only to compare: nothing will be published
+
+    def __post_init__(self) -> None:
+        Budget.of(self.memory)  # refused before anything is opened
+
+
+def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    """The engine that a job asks for, or that its source belongs to."""
+    name = job.engine or engine_for(job.source)
+    if name == "spark" and job.into is not None:
+        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
+    memory = job.memory if name == "spark" else None  # DuckDB gets its part of the budget
+    return open_engine(name, memory=memory, temp=spill, master=job.master)
+
+
+def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Metrics by name; a name that is none is refused."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
+    return tuple(names)
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Size, times and identity of an input file: if they change while it is read, two versions could mix."""
+
+    path: Path | None = None
+    values: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(source: Any) -> Stamp:
+        if not isinstance(source, (str, Path)):
+            return Stamp()
+        try:
+            return Stamp(Path(source), stamp(Path(source)))
+        except OSError:
+            return Stamp(Path(source))
+
+    def check(self) -> None:
+        if self.path is not None and Stamp.of(self.path) != self:
+            raise InputError("the input changed while it was being read; nothing was published, run it again")
+
+
+def name_of(source: Any) -> str:
+    if isinstance(source, Postgres):
+        return str(source)
+    return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def command_of(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    engine = f" --engine {job.engine}" if job.engine is not None else ""
+    return f"maskwright anonymize {name_of(job.source)} -p policy.yaml -o release{engine}{seed}"
