@@ -22,9 +22,9 @@ from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.local import Clusters, clusters
 from maskwright.methods.anatomize import Anatomize, anatomize, no_stars_in_buckets
 from maskwright.methods.lattice import Lattice
-from maskwright.methods.local_labels import information_loss
+from maskwright.methods.local_labels import information_loss, publish
 from maskwright.methods.local_problem import Allowed, problem_of, shares
-from maskwright.methods.local_repair import Repair, Repaired
+from maskwright.methods.local_repair import Repair, Repaired, failing
 from maskwright.methods.optimal_lattice import LISTED, OptimalLattice
 from maskwright.methods.requirement import refuse_unless_met
 
@@ -72,17 +72,19 @@ class LocalRecoding(Method):
         full, refusal = self._full_domain(task, lattice)
         if refusal is not None and not local.ok:
             raise refusal
+        choices, clustered = list[Grouping](), None
+        if local.ok and local.published is not None:
+            clustered = local.published.grouping(task.summary, report)
+            report["groups"] = clustered.classes.n
+            choices.append(clustered)
         weights = shares(task)
         report["full_domain_score"] = None if full is None else plain(information_loss(full, weights))
-        grouping = full
-        if local.ok and local.published is not None:
-            found = local.published.grouping(task.summary, report)
-            report["groups"] = found.classes.n
-            if full is None or information_loss(found, weights) <= information_loss(full, weights):
-                grouping = found
-        if grouping is None:
+        if full is not None:
+            choices += [*self._narrowed(task, lattice.allowed, full), full]
+        if not choices:
             raise _refusal(task, local)
-        report["recoding"] = "full-domain" if grouping is full else "local"
+        grouping = min(choices, key=lambda choice: information_loss(choice, weights))
+        report["recoding"] = "local" if grouping is clustered else "full-domain"
         report["score"] = plain(information_loss(grouping, weights))
         report["wall_s"], report["cpu_s"] = time.monotonic() - started, time.process_time() - cpu
         grouping = replace(grouping, search=report)
@@ -97,6 +99,16 @@ class LocalRecoding(Method):
             return method.group(task), None
         except PolicyNotMet as problem:
             return None, problem
+
+    def _narrowed(self, task: Task, allowed: Allowed, full: Grouping) -> list[Grouping]:
+        """The groups of a full-domain recoding, each under the narrowest labels, unless a reader would see others."""
+        group_of = full.allocation.groups
+        if full.starred is not None:
+            group_of = np.where(group_of == full.starred, -1, group_of)
+        published = publish(task, allowed, group_of, self.suppressed_rows == "star")
+        if published is None or failing(task, published).any():
+            return []
+        return [published.grouping(task.summary, {})]
 
     def _local(self, task: Task, allowed: Allowed, report: dict[str, Any]) -> Repaired:
         """Cluster, and merge what fails. Suppressing outliers is given up where that makes it impossible."""

@@ -43,21 +43,23 @@ class Repair:
             published = publish(self.task, self.allowed, group_of, self.star)
             if published is None:
                 return Repaired(None, False, rounds)
-            failing = self._failing(published)
-            left = int(failing.sum())
+            fail = failing(self.task, published)
+            left = int(fail.sum())
             if left == 0:
                 return Repaired(published, True, rounds)
-            merged = _Round(self, published, failing).merged()
+            merged = _Round(self, published, fail).merged()
             if merged is None:
                 return Repaired(published, False, rounds)
             group_of, rounds = merged, rounds + 1
             self.task.progress.share(1 - left / published.classes.n, f"{left} groups fail a requirement")
 
-    def _failing(self, published: Published) -> Bools:
-        passes = np.ones(published.classes.n, dtype=bool)
-        for model in self.task.search:
-            passes &= model.passing(published.classes, self.task.context)
-        return ~passes
+
+def failing(task: Task, published: Published) -> Bools:
+    """The groups that fail a model."""
+    passes = np.ones(published.classes.n, dtype=bool)
+    for model in task.search:
+        passes &= model.passing(published.classes, task.context)
+    return ~passes
 
 
 class _Round:
