@@ -5,6 +5,7 @@
     python benchmarks/bench_scale.py --pass-through         with three columns that pass through, so that rows are read
     python benchmarks/bench_scale.py --format csv           CSV in and out
     python benchmarks/bench_scale.py --fine                 every column drawn by itself: most rows are alone
+    python benchmarks/bench_scale.py --few                  the people as they are: as many combinations for any rows
 
 Twelve columns: people of the Adult table, drawn with replacement, their age moved by up to two years, in one of 100
 regions (eight quasi-identifiers, the occupation is sensitive), and three other columns, which are published with
@@ -48,7 +49,7 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def make(rows: int, path: Path, fine: bool) -> None:
+def make(rows: int, path: Path, fine: bool = False, few: bool = False) -> None:
     """What looks random are hashes of the number of the row, so that every run has the same file."""
     import duckdb
 
@@ -63,8 +64,11 @@ def make(rows: int, path: Path, fine: bool) -> None:
         for k, (name, column) in enumerate(OF_ADULT.items()):
             con.execute(f'SET VARIABLE {name} = (SELECT list("{column}") FROM adult)')  # noqa: S608
             items.append(f"getvariable('{name}')[1 + {number(6 + k if fine else 0, people)}] AS {name}")
-        items[0] = items[0].replace(" AS age", f" + {number(1, 5)} - 2 AS age")
-        items.insert(1, f"10000 + 100 * {number(2, 100, 2)} AS region")
+        if few:
+            items.insert(1, "10000 AS region")
+        else:
+            items[0] = items[0].replace(" AS age", f" + {number(1, 5)} - 2 AS age")
+            items.insert(1, f"10000 + 100 * {number(2, 100, 2)} AS region")
         items += [f"{number(3, 20, 3)} AS visits", f"{number(4, 100_000, 4)} AS cost"]
         items.append(f"'hospital ' || {number(5, 50)} AS hospital")
         query = f"SELECT {', '.join(items)} FROM range({rows})"  # noqa: S608
@@ -135,7 +139,7 @@ def measured(what: Callable[[], Any]) -> None:
 def compare(given: argparse.Namespace, rows: int, folder: Path) -> dict[str, float]:
     """Print a line for each case; gives the seconds of each for a million rows, without the start of Python."""
     source, passes = folder / f"rows.{given.format}", given.pass_through
-    make(rows, source, given.fine)
+    make(rows, source, given.fine, given.few)
     base = alone("copy", str(source), str(folder / f"copy.{given.format}"))
     print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mib']} MiB", flush=True)
     per_row = {"copy": 1e6 * base["cpu"] / rows}
@@ -164,7 +168,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--case", choices=list(CASES), nargs="+", default=list(CASES))
     parser.add_argument("--pass-through", action="store_true")
-    parser.add_argument("--fine", action="store_true")
+    drawn = parser.add_mutually_exclusive_group()
+    drawn.add_argument("--fine", action="store_true")
+    drawn.add_argument("--few", action="store_true")
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--alone", nargs=3, metavar=("CASE", "SOURCE", "TARGET"), help=argparse.SUPPRESS)
     given = parser.parse_args()
