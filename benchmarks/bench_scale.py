@@ -28,6 +28,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.targets import Targets
+
 ADULT = Path(__file__).parents[1] / "src/maskwright/data/adult/adult.csv"
 OF_ADULT = {
     "age": "age", "sex": "sex", "race": "race", "marital": "marital-status", "education": "education",
@@ -136,7 +140,7 @@ def measured(what: Callable[[], Any]) -> None:
     print(json.dumps(result))
 
 
-def compare(given: argparse.Namespace, rows: int, folder: Path) -> dict[str, float]:
+def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets) -> dict[str, float]:
     """Print a line for each case; gives the seconds of each for a million rows, without the start of Python."""
     source, passes = folder / f"rows.{given.format}", given.pass_through
     make(rows, source, given.fine, given.few)
@@ -150,18 +154,20 @@ def compare(given: argparse.Namespace, rows: int, folder: Path) -> dict[str, flo
         pipeline = sum(t for name, t in steps.items() if name not in AFTER)
         per_row[case] = 1e6 * (pipeline - steps["starting"]) / rows
         parts = ", ".join(f"{name} {t:.2f}" for name, t in steps.items())
-        limit = f" (limit {CASES[case][passes]})" if rows >= 10_000_000 else ""
+        what, ratio = f"{case}, {rows:,} rows", pipeline / base["cpu"]
+        limited = rows >= 10_000_000 and given.format == "parquet" and not given.fine
+        limit = targets.met(what, ratio, CASES[case][passes], "x") if limited else "no limit"
+        memory = targets.met(what, found["mib"], 4096, "MiB")
         print(
-            f"  {case}: pipeline {pipeline:.2f} s = {pipeline / base['cpu']:.1f} x the copy{limit}, "
-            f"with attacks and report {found['cpu']:.2f} s; {1e6 * pipeline / rows:.2f} s per million rows; "
-            f"{found['mib']} MiB; {found['cells']:,} cells\n    {parts}",
+            f"  {case}: pipeline {pipeline:.2f} s = {ratio:.1f} x the copy ({limit}), with attacks and report "
+            f"{found['cpu']:.2f} s; {found['mib']} MiB ({memory}); {found['cells']:,} cells\n    {parts}",
             flush=True,
         )
         shutil.rmtree(folder / f"out-{case}")
     return per_row
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -180,16 +186,17 @@ def main() -> None:
             measured(lambda: copy(source, target))
         else:
             measured(lambda: anonymized(source, target, case, given.pass_through))
-        return
+        return 0
     print("command:", " ".join(["python", *sys.argv]))
-    curve = {}
+    curve, targets = {}, Targets()
     for rows in given.rows:
         with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as folder:
-            curve[rows] = compare(given, rows, Path(folder))
+            curve[rows] = compare(given, rows, Path(folder), targets)
     for name in ["copy", *given.case]:
         shown = ", ".join(f"{rows:,} rows {each[name]:.2f}" for rows, each in curve.items())
         print(f"seconds for a million rows, {name}: {shown}")
+    return targets.end()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -75,6 +75,13 @@ class Cancelled(MaskwrightError):  # noqa: N818
     exit_code = 130
 
 
+def interrupted(problem: BaseException) -> bool:
+    """Is this what a library made of a Ctrl-C, in a query or while it looked at a value of Python?"""
+    return isinstance(problem, KeyboardInterrupt) or str(problem).rstrip(": \n").endswith(
+        ("Query interrupted", "KeyboardInterrupt")
+    )
+
+
 def system_refused(problem: OSError) -> str:
     """What the system refused: the disk is full, a folder is protected, too many files are open …"""
     where = f": {str(problem.filename)!r}" if problem.filename is not None else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class MadePart:
         plan: what the engine did, and
         layouts: what its tables look like.
         tables: the tables.
+        counted: the people of each class, where a person may have several rows.
     """
 
     piece: Piece
@@ -58,6 +59,7 @@ class MadePart:
     plan: Plan | GroupPlan
     layouts: Sequence[Layout]
     tables: Mapping[str, Table]
+    counted: list[Recount] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -92,13 +94,14 @@ class MadePart:
         return replace(self, tables={name: engine.keep(table) for name, table in self.tables.items()})
 
     def people(self, engine: Engine) -> Recount:
-        """Count people per class: recode once more with the unit column, which is never published."""
-        policy, unit = self.resolved.policy, self.resolved.policy.unit or ""
-        plan = replace(self.plan, columns=(*self.plan.columns, unit))
-        with_unit = engine.keep(engine.recode(self.resolved.source, plan))
-        return engine.recount(
-            with_unit, policy.quasi_identifiers, tuple(self.grouping.summary.sensitive), unit
-        )
+        """Count people per class: recode once more with the unit column, which is never published. Counted once."""
+        if not self.counted:
+            policy, unit = self.resolved.policy, self.resolved.policy.unit or ""
+            plan = replace(self.plan, columns=(*self.plan.columns, unit))
+            with_unit = engine.keep(engine.recode(self.resolved.source, plan))
+            sensitive = tuple(self.grouping.summary.sensitive)
+            self.counted.append(engine.recount(with_unit, policy.quasi_identifiers, sensitive, unit))
+        return self.counted[0]
 
     def recorded_classes(self, engine: Engine, written: Mapping[str, Table]) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""

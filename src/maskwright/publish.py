@@ -26,7 +26,7 @@ from maskwright.core.verdict import Measured, Verdict
 from maskwright.engines.base import Format, Reading, Table
 from maskwright.engines.pg_release import Pending, staged
 from maskwright.engines.postgres import refuse_address
-from maskwright.errors import DestinationError, PolicyNotMet, UsageError, system_refused
+from maskwright.errors import DestinationError, PolicyNotMet, UsageError, interrupted, system_refused
 from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.job import Job, command_of, name_of
 from maskwright.judge import INSTEAD, judged
@@ -46,6 +46,8 @@ from maskwright.verify import reference_to
 
 if TYPE_CHECKING:
     from maskwright.report.around import Around
+
+EXAMPLES = 5  # rows before and after, in the private report
 
 
 def run(
@@ -68,8 +70,7 @@ def _plainly() -> Iterator[None]:
     except OSError as problem:
         raise DestinationError(system_refused(problem)) from None
     except Exception as problem:
-        # what the engine makes of a Ctrl-C, in a query or while it looks at an array
-        if str(problem).rstrip(": \n").endswith(("Query interrupted", "KeyboardInterrupt")):
+        if interrupted(problem):
             raise KeyboardInterrupt from None
         raise
 
@@ -100,10 +101,13 @@ class Run(Session):
             made = self.make()
             with self.step("recounting the table"):
                 verdicts = self.recount(made, made.tables)
-            tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
-            release = self.finish(made, verdicts, tables)
+            release = self.finish(made, verdicts, dict.fromkeys(made.tables))
             with self.in_database(made) as put:
                 made.prepared.stamp.check()
+                tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
+                release = replace(
+                    release, parts=tuple(replace(p, table=tables[p.name]) for p in release.parts)
+                )
                 if self.job.into is not None:
                     self.progress.final("putting it in place")
                 put()
@@ -198,7 +202,8 @@ class Run(Session):
             ]
             if engine is not None and (self.job.destination is None or self.job.into is not None):
                 parts = [part.kept(engine) for part in parts]
-        return _Made(prepared, parts)
+        rows = [] if self.job.trial else self.engine.sample(prepared.opened, EXAMPLES)
+        return _Made(prepared, parts, rows)
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         if grouping.suppressed_rows:
@@ -277,9 +282,7 @@ class Run(Session):
                 for name, table in made.tables.items():
                     self.engine.write(table, stage.public / files[name], kind, formulas)
             with self.step("verifying the bytes on disk"):
-                reading_back = Reading(
-                    format=kind, escaped=kind == "csv" and formulas == "escape", trim=False
-                )
+                reading_back = Reading.back(kind, kind == "csv" and formulas == "escape")
                 written = {n: self.engine.open(stage.public / f, reading_back) for n, f in files.items()}
                 if self.job.destination is not None and self.job.into is None:  # nobody reads them again
                     for table in made.tables.values():
@@ -321,9 +324,8 @@ class Run(Session):
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
         columns = dict.fromkeys(c for layout in made.layouts for c in layout.columns)
-        rows = self.engine.sample(made.prepared.opened, 5)
-        before = [{c: row[c] for c in columns if c in row} for row in rows]
-        after = {layout.name: self.engine.sample(written[layout.name], 5) for layout in made.layouts}
+        before = [{c: row[c] for c in columns if c in row} for row in made.rows]
+        after = {layout.name: self.engine.sample(written[layout.name], EXAMPLES) for layout in made.layouts}
         if len(after) == 1:
             return {"before": before, "after": next(iter(after.values()))}
         return {"before": before} | {f"after: {name}": rows for name, rows in after.items()}
@@ -335,6 +337,7 @@ class _Made:
 
     prepared: Prepared
     parts: list[MadePart]
+    rows: list[dict[str, str | None]]  # a few, as they were: the input may be gone when the release is saved
 
     @property
     def resolved(self) -> Resolved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,13 +66,13 @@ class Session:
         self.timings: dict[str, float] = {}
         self.secret = secret_key(job.seed)
         self.rng = generator(self.secret, "method")
-        try:
+        with ExitStack() as undo:
+            undo.callback(disk.remove_scratch, spill)
             self.budget = Budget.of(job.memory)
             self.engine: Engine = engine or engine_of(job, spill)
-        except BaseException:
-            disk.remove_scratch(spill)
-            raise
-        self.engine.allow(self.budget.engine())
+            undo.callback(self.engine.close)
+            self.engine.allow(self.budget.engine())
+            undo.pop_all()
 
     def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""

@@ -68,6 +68,14 @@ def check_destination(destination: Path, overwrite: bool, kind: Kind = RELEASE) 
         raise DestinationError(f"the folder {str(parent)!r} is not writable; choose another place with -o")
 
 
+def readable(file: Path) -> bool:
+    """Is a file there, and may it be read? What is in private/ may be read by the owner alone."""
+    try:
+        return file.is_file() and os.access(file, os.R_OK)
+    except PermissionError:
+        return False
+
+
 class Stage:
     """A private folder beside the destination. Use as a context manager: without `commit` nothing remains.
 

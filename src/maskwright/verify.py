@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Found, Reading, Recount, SensitiveSpec, Table, Texts, spelled
 from maskwright.errors import InputError, NotVerified, PolicyError
 from maskwright.models import MODELS
-from maskwright.store import MANIFEST, PRIVATE, PUBLIC
+from maskwright.store import MANIFEST, PRIVATE, PUBLIC, readable
 
 REFERENCE = "reference.json"
 CLASSES = "classes.json"
@@ -103,24 +104,20 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
     manifest = read_json(path / PUBLIC / MANIFEST)
     problems = _compare_manifests(path) if recount_only else _compare_files(path, manifest)
     try:
-        listed = [
-            _Listed(
-                *_file_of(path / PUBLIC, str(t["file"]), t.get("format"), recount_only), t.get("part", "data"),
-                list(t["columns"]), list(t["classes_by"]),
-                list(t["sensitive"]), int(t["rows"]),
-                [SetColumn.from_dict(s) for s in t.get("sets", ())], bool(t.get("escaped")),
-            )
-            for t in manifest["tables"]
-        ]  # fmt: skip
+        listed = [_listed(path / PUBLIC, table, recount_only) for table in manifest["tables"]]
         promised = [
             (p.get("part"), build(MODELS, "model", p["model"], _parameters(p), "promised"))  # what is claimed
             for p in manifest["promised"]
         ]
         names = list(dict.fromkeys(item.part for item in (listed[0], *listed)))
         unit = bool(manifest.get("unit"))
-    except (KeyError, TypeError, IndexError, ValueError):
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError):
         raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
     notes: list[str] = []
+    if (path / PRIVATE).is_dir() and not os.access(path / PRIVATE, os.R_OK | os.X_OK):
+        notes.append(
+            "private/ belongs to somebody else and cannot be read; what follows is about public/ alone"
+        )
     verdicts: list[Verdict] = []
     rows = classes = 0
     for name in names:
@@ -142,7 +139,7 @@ def _verify_part(
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
     folder = part_folder(path / PRIVATE, name, parts)
-    if needs == {"ancestors"} and not unit and not (folder / CLASSES).is_file():
+    if needs == {"ancestors"} and not unit and not readable(folder / CLASSES):
         needs = frozenset()
         notes.append(
             f"without private/{CLASSES} the whole table is the only group that classes are compared with"
@@ -186,14 +183,13 @@ class _Listed:
     """A table as the manifest describes it."""
 
     file: str
-    format: Any
+    reading: Reading
     part: str
     columns: list[str]
     classes_by: list[str]
     sensitive: list[str]
     rows: int
     sets: list[SetColumn]
-    escaped: bool  # cells that a spreadsheet would run begin with an apostrophe
 
 
 def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
@@ -206,7 +202,7 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
             linked = any(p.is_symlink() for p in (data, *data.rglob("*")))
             if not data.exists() or linked or data.parent.resolve() != (path / PUBLIC).resolve():
                 raise NotVerified(f"the table {item.file!r} that the manifest names is missing")
-            table = engine.open(data, Reading(format=item.format, escaped=item.escaped, trim=False))
+            table = engine.open(data, item.reading)
             there = [c.name for c in table.columns]
             if sorted(there) != sorted(item.columns):
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")
@@ -216,6 +212,12 @@ def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Reco
         return recount_tables(engine, tables)
     finally:
         engine.close()
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise TypeError
+    return value
 
 
 def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,6 +239,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def _listed(folder: Path, table: Mapping[str, Any], rewritten: bool) -> _Listed:
+    """A table as the manifest describes it; of one that was rewritten the delimiter may be another."""
+    file, format = _file_of(folder, str(table["file"]), table.get("format"), rewritten)
+    if format not in ("csv", "parquet", None):
+        raise ValueError
+    reading = Reading.back(format, bool(table.get("escaped")))
+    columns, classes_by, sensitive = (_texts(table[key]) for key in ("columns", "classes_by", "sensitive"))
+    return _Listed(
+        file, replace(reading, delimiter=None) if rewritten else reading, table.get("part", "data"), columns,
+        classes_by, sensitive, int(table["rows"]), [SetColumn.from_dict(s) for s in table.get("sets", ())],
+    )  # fmt: skip
+
+
 CONTAINERS = (".csv", ".tsv", ".parquet", ".pq")
 
 
@@ -251,7 +266,7 @@ def _file_of(folder: Path, name: str, format: Any, rewritten: bool) -> tuple[str
 
 def _compare_manifests(path: Path) -> list[str]:
     """Is the public manifest the one that private/ knows, where that is kept?"""
-    if not (path / PRIVATE / MANIFEST).is_file():
+    if not readable(path / PRIVATE / MANIFEST):
         return []
     known = read_json(path / PRIVATE / MANIFEST).get("public_manifest")
     return (
@@ -265,7 +280,7 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     """Files that are missing, changed or extra, in public/ and (where it is kept) private/."""
     problems = _compare_manifests(path)
     listed = [(PUBLIC, manifest)]
-    if (path / PRIVATE / MANIFEST).is_file():
+    if readable(path / PRIVATE / MANIFEST):
         listed.append((PRIVATE, read_json(path / PRIVATE / MANIFEST)))
     for part, record in listed:
         files = record.get("files")
@@ -289,7 +304,7 @@ def _recorded(
 ) -> tuple[Recount, dict[str, Any], list[str]]:
     """What nobody can count in the public table (people, population): as it was when the release was made."""
     file = folder / CLASSES
-    if not file.is_file():
+    if not readable(file):
         what = "several rows per person" if unit else "requirements about more than its own rows"
         raise NotVerified(f"this release has {what}, which cannot be recounted without private/{CLASSES}")
     stored = read_json(file)
@@ -337,7 +352,7 @@ def _reference(
 ) -> tuple[list[SensitiveSpec], Context]:
     """The input's distributions, kept in private/; without them those of the release itself."""
     file = path / PRIVATE / REFERENCE
-    if file.is_file():
+    if readable(file):
         stored = read_json(file)
         specs, context = reference_from(stored)
         return [s for s in specs if s.name in sensitive], context_for(context, sensitive)

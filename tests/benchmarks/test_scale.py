@@ -19,7 +19,9 @@ def test_it_prints_the_ratios_and_stays_within_its_memory(option: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = re.findall(
-        r"^  (\S+): pipeline .* = (\S+) x the copy.*; (\d+) MiB; ([\d,]+) cells$", done.stdout, re.M
+        r"^  (\S+): pipeline .* = (\S+) x the copy.*; (\d+) MiB \(limit 4096 MiB: met\); ([\d,]+) cells$",
+        done.stdout,
+        re.M,
     )
     assert [case for case, *_ in lines] == list(CASES)
     for _, ratio, megabytes, cells in lines:

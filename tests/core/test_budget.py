@@ -17,8 +17,14 @@ from maskwright.errors import UsageError
     ("text", "limit"),
     [("4GB", 4 * 10**9), ("4GiB", 4 * 2**30), ("500 mb", 500 * MB), ("1.5gb", 1_500 * MB), ("2TiB", 2**41)],
 )
-def test_amounts(text: str, limit: int) -> None:
+def test_amounts(text: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "machine", lambda: 2**42)
     assert Budget.of(text).limit == limit
+
+
+def test_more_than_there_is_would_be_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "machine", lambda: 8 * 10**9)
+    assert Budget.of("9TB").limit == Budget.of("100%").limit == Budget.of("9" * 400 + "GB").limit
 
 
 def test_a_share_of_the_machine_and_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ class Budget:
         if found is None:
             raise UsageError(f"memory {memory!r} is not an amount; write it as 4GB, 500MB or 50%")
         number, unit, percent = found.groups()
-        limit = int(float(number) * (machine() / 100 if percent else _UNITS[unit.upper()]))
+        asked = float(number) * (machine() / 100 if percent else _UNITS[unit.upper()])
+        limit = int(min(asked, machine()))  # more than there is would be no limit at all
         if limit < PYTHON + ENGINE:
             raise UsageError(
                 f"memory {memory!r} is too little: it is a limit for the whole process, of which Python with its "

@@ -46,6 +46,11 @@ class Reading:
     escaped: bool = False  # a CSV file of ours whose cells were escaped (core/formulas.py)
     trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
 
+    @staticmethod
+    def back(format: Format | None, escaped: bool) -> Reading:
+        """How a table that was written here is read: nothing is guessed."""
+        return Reading(format, "," if format == "csv" else None, escaped=escaped, trim=False)
+
 
 @dataclass(frozen=True)
 class ColumnInfo:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from maskwright import disk
 from maskwright.engines import sql
-from maskwright.errors import InputError, UsageError
+from maskwright.errors import InputError, UsageError, interrupted
 
 MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repeats them
 
@@ -219,6 +219,8 @@ def told() -> Iterator[None]:
         duckdb.Error,
         UnicodeDecodeError,
     ) as problem:  # what DuckDB says of damaged text is no text itself
+        if interrupted(problem):
+            raise KeyboardInterrupt from None
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
             "or the temporary disk full"

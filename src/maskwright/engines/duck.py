@@ -152,7 +152,11 @@ class DuckDBEngine:
             return t
         name = self._db.new_name("kept")
         stored = [sql.alias(t.stored(n), f"c{i}") for i, n in enumerate(t.names)]
-        self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
+        try:
+            self._db.run(sql.create_table(name, sql.select(stored, t.source())), t.parameters)
+        except InputError:
+            self._unchanged(t)
+            raise
         return replace(t, relation=name, parameters={}, sorts=False)
 
     def forget(self, table: Table) -> None:
@@ -163,15 +167,24 @@ class DuckDBEngine:
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
-        if format == "csv" and formulas == "refuse":
-            t = self.keep(t)
-            for info in t.columns:
+        if format == "parquet" or formulas != "refuse":
+            self._write(t, path, format, formulas)
+            return
+        kept = self.keep(t)
+        try:
+            for info in kept.columns:
                 spreadsheet.refuse_name(info.name)
                 if spreadsheet.can_hold(info):
-                    spreadsheet.refuse(self._db, t.source(), info.name, t.text(info.name), t.parameters)
-        relation = self._named(
-            t, t.text if format == "csv" else t.stored, format == "csv" and formulas == "escape"
-        )
+                    text = kept.text(info.name)
+                    spreadsheet.refuse(self._db, kept.source(), info.name, text, kept.parameters)
+            self._write(kept, path, format, formulas)
+        finally:
+            if kept is not t:
+                self._db.run(sql.drop_table(str(kept.relation)), {})
+
+    def _write(self, t: DuckTable, path: Path, format: str, formulas: Formulas) -> None:
+        value, escaped = (t.text, formulas == "escape") if format == "csv" else (t.stored, False)
+        relation = self._named(t, value, escaped)
         try:
             if format == "parquet":
                 # DuckDB 2.0.0 shares among threads what it knows of the members of an enumeration that occur: where two
@@ -184,13 +197,14 @@ class DuckDBEngine:
                     str(path), sep=",", header=True, quotechar='"', escapechar='"', na_rep="",
                     quoting=1 if len(t.columns) == 1 else None,
                 )  # fmt: skip
-        except duckdb.OutOfMemoryException:
+        except (duckdb.Error, OSError) as problem:
+            self._unchanged(t)  # a file that is read while the release is written
+            if isinstance(problem, (duckdb.IOException, OSError)):
+                raise DestinationError(
+                    f"{path}: cannot be written; is the disk full, or the folder protected?"
+                ) from None
             with told():
                 raise
-        except (duckdb.IOException, OSError):
-            raise DestinationError(
-                f"{path}: cannot be written; is the disk full, or the folder protected?"
-            ) from None
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
@@ -232,11 +246,13 @@ class DuckDBEngine:
     def _unchanged(self, t: DuckTable) -> None:
         if t.stamp:
             try:
-                same = t.stamp == stamp(Path(t.label))
+                same = t.stamp == stamp(Path(t.source_file))
             except OSError:
                 same = False
             if not same:
-                raise InputError(f"{t.label}: the file was changed while it was being read; start again")
+                raise InputError(
+                    f"{t.source_file}: the file was changed while it was being read; start again"
+                )
 
 
 def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
@@ -254,6 +270,8 @@ def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
         sets=t.sets,
         sorts=recoded.sorts,
         made_of=recoded.stored,
+        stamp=t.stamp,
+        source_file=t.source_file,
     )
 
 

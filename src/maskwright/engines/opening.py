@@ -19,7 +19,7 @@ from maskwright.engines import reading as files
 from maskwright.engines.base import ColumnInfo, Reading
 from maskwright.engines.database import Database, told
 from maskwright.engines.relation import Relation
-from maskwright.errors import InputError, MaskwrightError
+from maskwright.errors import InputError, MaskwrightError, interrupted
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,8 @@ class DuckTable(Relation):
     Attributes:
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
-        stamp: the file's identity, size and time, where it is read again for each query.
+        stamp: the file's identity, size and time, where it is read again for each query, and
+        source_file: that file.
         origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
         sorts: every reading sorts the rows again.
@@ -39,6 +40,7 @@ class DuckTable(Relation):
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
     stamp: tuple[int, ...] = ()
+    source_file: str = ""
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     sorts: bool = False
@@ -131,7 +133,9 @@ def _open_parquet(
     except (duckdb.Error, UnicodeDecodeError):
         what = "a file of the folder" if len(parts) > 1 else "the Parquet file"
         raise InputError(f"{path}: {what} is damaged, or of a kind that cannot be read") from None
-    return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
+    return DuckTable(
+        columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp, source_file=str(path)
+    )
 
 
 def _rows_before(db: Database, patterns: Sequence[str]) -> exp.Expression:
@@ -235,6 +239,8 @@ def _foreign(label: str) -> Iterator[None]:
     except MaskwrightError:
         raise
     except Exception as problem:
+        if interrupted(problem):
+            raise KeyboardInterrupt from None
         kind = type(problem).__name__
         raise InputError(f"{label}: a column has a type that cannot be read ({kind}); convert it") from None
 

@@ -23,7 +23,7 @@ from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_o
 from maskwright.engines.keys import Packing, ascending, numbered, totals
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
-SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "INT"}
 
 
 def recount(
@@ -168,9 +168,8 @@ def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Iterab
     found, planned = list[exp.Expression](), list[exp.Expression]()
     for i, (name, known) in enumerate(zip(columns, first.texts, strict=True)):
         code = sql.column(f"c{i}", "planned")
-        whole = (
-            table.info(name).kind == "integer"
-        )  # then numbers are compared: making texts of them takes longer
+        # then numbers are compared: making texts of them takes longer
+        whole = table.info(name).type.upper() in SMALL
         if whole:
             found.append(_hash(sql.cast(table.value(name), "BIGINT")))
         else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from maskwright.core.events import Progress
-from maskwright.errors import Cancelled
+from maskwright.errors import Cancelled, interrupted
 
 EVERY = 0.25  # seconds
 
@@ -59,8 +59,8 @@ def watched(progress: Progress, share: Callable[[], float], interrupt: Callable[
             raise watcher.problem from None
         if watcher.stopped:
             raise Cancelled("cancelled; nothing was published") from None
-        if type(problem) is RuntimeError and str(problem) == "Query interrupted":
-            raise KeyboardInterrupt from None  # what DuckDB makes of it while a query runs
+        if interrupted(problem):
+            raise KeyboardInterrupt from None
         raise
     finally:
         watcher.end.set()
