@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2, norm
 
-LIMIT = 5.0  # a normal variable is beyond it once in 1.7 million
+LIMIT = 5.2  # a normal variable is beyond it, on either side, once in five million
 ODDS = math.erfc(LIMIT / math.sqrt(2))
 
 
@@ -51,15 +52,19 @@ def statistics(values: Sequence[Any]) -> dict[str, float]:
 
 
 def together(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Of many runs: the mean of each statistic, and the mean of its square, both normal again."""
+    """Of many runs: the sum of each statistic, and the sum of its squares, both as a normal variable.
+
+    The squares of n runs add up to chi-square with n degrees of freedom. What is found is the normal variable that
+    is as rarely, on either side, so far from 0: it is beyond the same limit as often as the others.
+    """
     found = {}
     for name in runs[0]:
         z = np.array([run[name] for run in runs])
         found[name] = float(z.sum()) / math.sqrt(len(z))
-        found[f"{name} squared"] = (float((z**2).sum()) - len(z)) / math.sqrt(2 * len(z))
+        found[f"{name} squared"] = float(norm.isf(chi2.sf((z**2).sum(), len(z)) / 2))
     return found
 
 
 def telling(found: dict[str, float]) -> dict[str, float]:
-    """What chance does not explain. Squares have a longer tail than the normal curve; their limit is higher."""
-    return {k: z for k, z in found.items() if abs(z) > (LIMIT + 3 if k.endswith("squared") else LIMIT)}
+    """What chance does not explain."""
+    return {k: z for k, z in found.items() if abs(z) > LIMIT}

@@ -165,7 +165,8 @@ class _Rows:
     def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _Found | None:
         """The worst case when these attributes are known and that one is in question."""
         sensitive = self.target.grouping.summary.sensitive
-        sizes = np.bincount(match, weights=self.rows).astype(np.int64)
+        sizes = np.zeros(int(match.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(sizes, match, self.rows)
         code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
         column = self.values[secrets.attribute]
         best: tuple[Fraction, int, int] | None = None
@@ -173,9 +174,8 @@ class _Rows:
         bound = threshold_of(self.target.models, secrets.attribute)
         for s, members in enumerate(secrets.sets):
             inside = np.isin(column, [code[v] for v in members if v in code])
-            held = np.bincount(match[inside], weights=self.rows[inside], minlength=len(sizes)).astype(
-                np.int64
-            )
+            held = np.zeros(len(sizes), dtype=np.int64)
+            np.add.at(held, match[inside], self.rows[inside])
             shares = Ratios(held, sizes)
             certain |= held == sizes
             above |= ~shares.at_most(bound)

@@ -73,7 +73,10 @@ def _approximately(n: int, weights: Sequence[int], caps: Sequence[int]) -> list[
             logs.append(0.0 if w == whole and cap < n else -math.inf)
             means.append(1.0 if w == whole else 0.0)
             continue
-        j = np.arange(max(cap + 1, 0), n + 1, dtype=np.float64)
+        # what is further from the mean than forty deviations is nothing, beside what is left, in floating point
+        mean, far = n * w / whole, 20 * math.sqrt(n) + 1000
+        least = max(cap + 1, 0, math.floor(mean - far))
+        j = np.arange(least, min(n, math.ceil(max(least, mean) + far)) + 1, dtype=np.float64)
         log = log_binomial(j, np.full(len(j), float(n)), w / whole)
         top = float(log.max())
         tail = np.exp(log - top)

@@ -60,8 +60,9 @@ class MConfidentiality(SensitiveModel):
         values = []
         for c in range(classes.n):
             part = slice(int(counts.start[c]), int(counts.start[c + 1]))
-            held = np.bincount(set_of[counts.codes[part]], counts.counts[part], set_of.max(initial=0) + 1)
-            key = tuple(sorted(parts[c])), tuple(sorted(held[1:][held[1:] > 0].astype(int).tolist()))
+            held = np.zeros(set_of.max(initial=0) + 1, dtype=np.int64)
+            np.add.at(held, set_of[counts.codes[part]], counts.counts[part])
+            key = tuple(sorted(parts[c])), tuple(sorted(held[1:][held[1:] > 0].tolist()))
             if key not in known:
                 known[key] = self._worst(*key, int(classes.sizes[c]))
             values.append(known[key])

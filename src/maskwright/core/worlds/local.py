@@ -24,6 +24,7 @@ from maskwright.core.worlds.vectors import caps_of
 
 SPREAD = 500  # ways in which classes may hold rows elsewhere before counting is refused
 TABLES = 4_000  # different multisets that the classes of one generalised class may have, roughly
+PATIENCE = 10  # times as many for a model, which asks once for each kind of class
 
 
 @dataclass(frozen=True)
@@ -183,12 +184,15 @@ def several_sets(
         found = one_set(sizes, caps, held[able[0]], exact=exact)
         shares = None if found is None else [{able[0]: row[True]} for row in found.shares]
     else:
-        values = [s for s in able for _ in range(held[s])]
-        values += [-1] * (sum(sizes) - len(values))
+        rest = sum(sizes) - sum(held[s] for s in able)
+        refuse_beyond(
+            _work(sizes, {s: held[s] for s in able} | {-1: rest}), PATIENCE * TABLES
+        )  # before they are listed
+        values = [s for s in able for _ in range(held[s])] + [-1] * rest
         passes: Test = lambda counts: all(  # noqa: E731
             c * ell <= sum(counts.values()) for s, c in counts.items() if s >= 0
         )
-        found = any_requirement(sizes, values, [()] * len(sizes), passes, 10)
+        found = any_requirement(sizes, values, [()] * len(sizes), passes, PATIENCE)
         shares = None if found is None else found.shares
     if shares is None:
         return None
