@@ -1,16 +1,19 @@
-"""What several test files need: summaries built by hand, the bundled tables, and tiny models."""
+"""What several test files need: summaries built by hand, the bundled tables, tiny models, and when to skip."""
 
 from __future__ import annotations
 
 import csv
+import importlib.util
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import maskwright
@@ -32,6 +35,18 @@ from maskwright.core.verdict import Verdict
 
 ADULT = Path(maskwright.__path__[0]) / "data" / "adult"
 FARS = Path(__file__).parent / "data" / "fars"
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip a test for what is missing on this machine; in CI everything is there, and nothing is skipped."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, but in CI this test must run", pytrace=False)
+    pytest.skip(reason)
+
+
+def needs(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        unavailable(f"{module} is not installed")
 
 
 def hierarchy_from_csv(attribute: str, path: Path) -> Hierarchy:

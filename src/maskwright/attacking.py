@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Attack, Target
+from maskwright.core.adversary import MOST_FACTS, Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
 from maskwright.core.persist import load_census, load_grouping, part_folder
@@ -36,6 +36,8 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
     """A preset, with another number of facts if wanted."""
     if name not in ADVERSARIES:
         raise UsageError(f"there is no adversary {name!r}; {nearest(name, ADVERSARIES)}")
+    if facts is not None and not 0 <= facts <= MOST_FACTS:
+        raise UsageError(f"facts: {facts} is not allowed; 0 to {MOST_FACTS} facts can be known")
     preset = ADVERSARIES[name]
     return preset if facts is None else Adversary(preset.name, preset.knows_method, facts)
 

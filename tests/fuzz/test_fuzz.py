@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from maskwright.workbench import api
 from tests.fuzz.requests import addresses
 from tests.fuzz.run import TARGETS
+from tests.support import needs
 
 QUICK = {"policy": 250, "settings": 2_000, "hierarchy": 2_000, "csv": 500, "parquet": 400,
 "statements": 2_000, "first-look": 25,
@@ -77,18 +78,20 @@ def test_a_million_inputs(target: str, piece: int) -> None:
     feed(target, LONG[target][0], 100 + piece)
 
 
-needs_atheris = pytest.mark.skipif(
-    importlib.util.find_spec("atheris") is None, reason="atheris is not installed"
-)
+@pytest.fixture
+def atheris() -> None:
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        pytest.skip("atheris is for Linux on x86-64")
+    needs("atheris")
 
 
-@needs_atheris
+@pytest.mark.usefixtures("atheris")
 @pytest.mark.parametrize("target", GUIDED)
 def test_guided_by_coverage(target: str, tmp_path: Path) -> None:
     guided(target, GUIDED[target], tmp_path)
 
 
-@needs_atheris
+@pytest.mark.usefixtures("atheris")
 @pytest.mark.long
 @pytest.mark.parametrize("target", GUIDED)
 def test_guided_by_coverage_for_long(target: str, tmp_path: Path) -> None:

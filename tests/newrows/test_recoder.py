@@ -18,6 +18,7 @@ from maskwright.errors import HierarchyError, InputError, PolicyNotMet, UsageErr
 from maskwright.newrows import NewRows
 from pages import printed
 from patients import HEADER, POLICY, patients, write_csv
+from support import needs
 
 QI = ["age", "zip", "sex"]
 
@@ -202,7 +203,7 @@ def test_parameters(release: mw.Release) -> None:
 
 
 def test_in_a_pipeline(release: mw.Release) -> None:
-    pytest.importorskip("sklearn")
+    needs("sklearn")
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier
     from sklearn.pipeline import make_pipeline

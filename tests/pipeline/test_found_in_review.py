@@ -13,11 +13,12 @@ import polars as pl
 import pytest
 
 import maskwright as mw
+from maskwright.attacking import adversary_named
 from maskwright.core.budget import Budget, machine
 from maskwright.engines.database import Database, told
 from maskwright.engines.duck import DuckDBEngine
 from maskwright.engines.opening import _foreign
-from maskwright.errors import InputError, PolicyNotMet
+from maskwright.errors import InputError, PolicyError, PolicyNotMet, UsageError
 from maskwright.store import readable
 from maskwright.verify import verify
 from patients import leftovers, write_csv
@@ -198,3 +199,16 @@ def test_private_may_belong_to_somebody_else(tmp_path: Path, monkeypatch: pytest
     result = verify(tmp_path / "r")
     assert result.ok
     assert any("belongs to somebody else" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("facts", [-1, 101, 2**31])
+def test_nobody_knows_so_many_facts(facts: int) -> None:
+    """Memory and time grow with their number: it hung, or memory was said to be short."""
+    with pytest.raises(UsageError, match=f"facts: {facts} is not allowed; 0 to 100"):
+        adversary_named("insider", facts)
+    asked = [{"model": "belief", "max": 1, "adversary": "insider", "facts": facts}]
+    with pytest.raises(PolicyError, match="facts"):
+        mw.anonymize(
+            pl.DataFrame({"age": [20] * 4, "d": list("abab")}),
+            policy({**AGES, "d": "sensitive"}, require=asked),
+        )

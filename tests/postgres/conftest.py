@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import needs, unavailable
+
 PASSWORD = "correct horse/battery:staple"  # noqa: S105 - of a server that lives for seconds
 QUOTED = "correct%20horse%2Fbattery%3Astaple"
 
@@ -68,10 +70,8 @@ class Cluster:
 def initialised() -> Iterator[Cluster]:
     binaries = _binaries()
     if binaries is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no PostgreSQL server is installed (apt-get install postgresql)")
-        pytest.skip("no PostgreSQL server is installed (apt-get install postgresql)")
-    pytest.importorskip("psycopg")
+        unavailable("no PostgreSQL server is installed (apt-get install postgresql)")
+    needs("psycopg")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

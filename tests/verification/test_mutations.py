@@ -9,16 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from maskwright import verify
+from maskwright.core.verdict import Verdict
 from maskwright.errors import MaskwrightError
 from maskwright.judge import verify_release
 from tests.verification import mutations as change
 from tests.verification.releases import KINDS, Kind, tables_in
 
 Record = Callable[[str, object], None]
+Change = Callable[..., Any]
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+EDITS: list[Change] = [*change.TABLES, *change.TABLES, *change.COLUMNS]
 LONG = int(os.environ.get("MASKWRIGHT_MUTATIONS", "400"))
 
 
@@ -84,14 +89,14 @@ def rewritten(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> None:
     assert accepted(folder, kind=kind), words
 
 
-def changed(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> bool:
+def changed(kind: Kind, copy: Callable[[Kind], Path], seed: int, how: Change | None = None) -> bool:
     """A random change of a table: was it safe?"""
     rng = Random(f"change {kind.name} {seed}")  # noqa: S311
     folder = copy(kind)
     before = {p: p.read_bytes() for p in tables_in(folder)}
-    how: Callable[..., object] = rng.choice([*change.TABLES, *change.TABLES, *change.COLUMNS])
+    how = how or rng.choice(EDITS)
     if how in change.TABLES:
-        change.change_table(folder, how, rng)  # type: ignore[arg-type]
+        change.change_table(folder, how, rng)
     else:
         how(folder, rng)
     words = f"{how.__name__}, seed {seed}"
@@ -104,10 +109,10 @@ def changed(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> bool:
     return safe
 
 
-def broken(kind: Kind, copy: Callable[[Kind], Path], seed: int) -> None:
+def broken(kind: Kind, copy: Callable[[Kind], Path], seed: int, how: Change | None = None) -> None:
     rng = Random(f"break {kind.name} {seed}")  # noqa: S311
     folder = copy(kind)
-    how = rng.choice(change.FOLDERS)
+    how = how or rng.choice(change.FOLDERS)
     how(folder, rng)
     assert not accepted(folder), f"{how.__name__}, seed {seed}"
 
@@ -167,3 +172,61 @@ def test_tables_of_two_releases_are_exchanged(copy: Callable[[Kind], Path], made
     shutil.rmtree(folder / "public")
     shutil.copytree(made["mondrian"] / "public", folder / "public")
     assert not accepted(folder)
+
+
+# -- a broken product is noticed ------------------------------------------------------------------------------------
+
+measure, compare_files = verify.measure, verify._compare_files
+
+
+def nothing(*_: object) -> list[Any]:
+    return []
+
+
+def the_first(*given: Any) -> tuple[Verdict, ...]:
+    return measure(*given)[:1]
+
+
+def all_but(words: str) -> Callable[..., list[str]]:
+    """Files are compared, but of these problems nothing is said."""
+    return lambda *given: [problem for problem in compare_files(*given) if words not in problem]
+
+
+@pytest.mark.parametrize(
+    ("parts", "instead", "what", "how"),
+    [
+        ("verify.Verification.ok", True, changed, change.drop),
+        ("verify.measure recheck.measure", nothing, changed, change.split),
+        ("verify.measure recheck.measure", the_first, changed, change.one_value_for_all),
+        ("recheck._not_published", nothing, changed, change.add_column),
+        ("verify._compare_files", nothing, broken, change.flip),
+        ("verify._compare_files", all_but("was changed"), broken, change.append),
+        ("verify._compare_files", all_but("is missing"), broken, change.remove),
+        ("verify._compare_files", all_but("is not in the manifest"), broken, change.add),
+        ("verify._compare_files", all_but("is a link"), broken, change.link_out),
+    ],
+    ids=["everything", "requirements", "all but one requirement", "hidden columns", "files", "changed files",
+         "missing files", "more files", "links"],
+)  # fmt: skip
+def test_a_verification_that_leaves_something_out_is_noticed(
+    parts: str,
+    instead: Any,
+    what: Change,
+    how: Change,
+    copy: Callable[[Kind], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    what(KINDS[0], copy, 0, how)
+    for part in parts.split():
+        monkeypatch.setattr(f"maskwright.{part}", instead)
+    with pytest.raises(AssertionError, match=f"{how.__name__}, seed"):
+        for seed in range(30):
+            what(KINDS[0], copy, seed, how)
+
+
+def test_manifests_that_are_not_compared_are_noticed(
+    made: dict[str, Path], copy: Callable[[Kind], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maskwright.verify._compare_manifests", nothing)
+    with pytest.raises(AssertionError, match="assert not True"):
+        test_every_field_of_the_manifest(KINDS[0], made, copy, lambda *_: None)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import field_validator, model_validator
 
+from maskwright.core.adversary import MOST_FACTS
 from maskwright.core.classes import Classes
 from maskwright.core.exact import text_of
 from maskwright.core.model import Context
@@ -58,6 +59,8 @@ class BeliefAtMost(SensitiveModel):
     def _knows_facts(self) -> BeliefAtMost:
         if self.facts is not None and self.adversary != "insider":
             raise ValueError(f"facts: only the insider knows facts, {self.adversary} does not; remove it")
+        if self.facts is not None and self.facts > MOST_FACTS:
+            raise ValueError(f"facts: {self.facts} is not allowed; at most {MOST_FACTS} facts can be known")
         return self
 
     def named_values(self) -> list[str]:

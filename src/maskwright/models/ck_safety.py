@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator
 
+from maskwright.core.adversary import MOST_FACTS
 from maskwright.core.classes import Classes, ValueCounts
 from maskwright.core.exact import text_of
 from maskwright.core.model import Context
@@ -24,8 +25,6 @@ from maskwright.core.sensitive import SensitiveModel, Share
 from maskwright.core.verdict import Verdict
 from maskwright.errors import PolicyError
 from maskwright.kernels.max_disclosure import max_disclosure, measure
-
-MOST_FACTS = 100
 
 
 def _whole(value: object) -> object:

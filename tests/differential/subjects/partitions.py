@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
@@ -40,6 +40,11 @@ class Setup:
     def passes(self, rows: list[int]) -> bool:
         labels: list[Any] = [()]
         return satisfied(Published(self.table, [rows], labels, [len(rows)]), self.asked)
+
+    def may_fail_without(self, gone: int) -> bool:
+        """Is there a way to leave out so many rows after which the others are no group?"""
+        left = combinations(range(self.table.n), self.table.n - gone)
+        return any(not rows or not self.passes(list(rows)) for rows in left)
 
     def run(self, name: str, **options: Any) -> Grouping | None:
         how = build(METHODS, "method", name, options, "here")
@@ -201,27 +206,28 @@ def balanced(rng: Random) -> str:
     made = setup(rng)
     least = rng.choice([None, 2, 3])
     found = made.run("mondrian", least=least, splits=rng.choice(["mixed", "halves"]))
+    equal = any(a.name != "k-anonymity" for a in made.asked)
+    odd = made.table.n % 2 if equal else 0  # of at most 8 rows no plan drops more
     if found is None:
+        assert made.may_fail_without(0) or made.may_fail_without(odd), "all rows in one group would do"
         return "refused"
     groups, dropped = promised(made, found)
     sizes = sorted(set(map(len, groups)))
-    if any(a.name != "k-anonymity" for a in made.asked):
+    assert len(dropped) <= odd
+    if equal:
         whole = made.table.n - len(dropped)
         assert all(whole % n == 0 for n in sizes)
         assert all(b % a == 0 for a, b in pairwise(sizes))
-        assert len(dropped) < max(1, Fraction(made.table.n, 2))
-    else:
-        assert not dropped
     return "several" if len(groups) > 1 else "one"
 
 
 def loose(name: str, rng: Random) -> str:
     """Any quasi-identifiers, ties and missing values: what is promised, and a refusal only with a reason."""
     made = setup(rng)
-    found = made.run(name, **({} if name != "greedy-grouping" else {"l": rng.randint(1, 3)}))
-    if found is None:
-        everything = list(range(made.table.n))
-        assert name == "greedy-grouping" or not made.passes(everything)
+    bucket = rng.randint(1, 3) if name == "greedy-grouping" else 1
+    found = made.run(name, **({} if name != "greedy-grouping" else {"l": bucket}))
+    if found is None:  # all whole buckets together do not pass
+        assert made.may_fail_without(made.table.n % bucket)
         return "refused"
     groups, dropped = promised(made, found)
     assert name == "greedy-grouping" or not dropped
@@ -327,12 +333,15 @@ def mask(rng: Random) -> str:
                                                     {"l": str(ell), "values": [value], "attribute": "s"})])  # fmt: skip
     found = whole.run("mask", base=base)
     if found is None:
+        alone = made.run(base, **({"cut": "relaxed"} if base == "mondrian" else {}))
+        assert (alone is None) == (k > table.n)
+        if alone is not None:
+            assert _targets(groups_of(made, alone)[0], table, value, ell) is None, "there is a model"
         return "refused"
     groups, dropped = groups_of(made, found)
     assert all(map(made.passes, groups)), "the classes are too small"
     assert found.published is not None
-    held = [table.values("s", rows).count(value) for rows in groups]
-    targets = plain.mask_targets([len(rows) for rows in groups], held, ell)
+    targets = _targets(groups, table, value, ell)
     assert targets is not None
     for g, rows in enumerate(groups):
         true = Counter(table.values("s", rows))
@@ -348,6 +357,11 @@ def mask(rng: Random) -> str:
         assert {v for v in shown if v != value} <= harmless
     assert sorted(i for rows in [*groups, dropped] for i in rows) == list(range(table.n))
     return "disguised" if targets else "nothing to do"
+
+
+def _targets(groups: list[list[int]], table: Small, value: str, ell: Fraction) -> dict[int, set[int]] | None:
+    held = [table.values("s", rows).count(value) for rows in groups]
+    return plain.mask_targets([len(rows) for rows in groups], held, ell)
 
 
 def codip(rng: Random) -> str:

@@ -175,6 +175,8 @@ def minimality_rows(rng: Random) -> str:
     try:
         grouping = how.group(task)
     except PolicyNotMet:
+        expected = groups_in(made)
+        assert not expected or not all(map(made.passes, expected))
         return "refused"
     groups, _ = groups_of(made, grouping)
     truth = set(map(frozenset, groups))

@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from maskwright.attacking import ADVERSARIES
+from maskwright.core.adversary import MOST_FACTS
 from maskwright.errors import UsageError
 from maskwright.methods import METHODS
 from maskwright.workbench.api.common import Going, This, start_job
@@ -31,7 +32,7 @@ class Started(BaseModel):
     )
     release: str | None = Field(None, description="of attack: the run that made it")
     adversary: str = "knows-method"
-    facts: int | None = Field(None, ge=0, le=50)
+    facts: int | None = Field(None, ge=0, le=MOST_FACTS)
 
 
 @router.post("/projects/{project_id}/runs", status_code=202)
