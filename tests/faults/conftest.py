@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 import pytest
 
 from patients import POLICY, patients, write_csv
+from tests.faults.table import CLEANED, CLOCK_BACK, DIED, FAULTS, FINE, GAVE_UP
 
 HERE = Path(__file__).parent
 Harness = Callable[..., list[dict[str, Any]]]
-FINE = {"old", "nothing", "new"}
 
 
 @pytest.fixture(scope="session")
@@ -71,11 +72,23 @@ def _as_parquet(folder: Path) -> None:
     assert len(sizes) == 1, "to be rewritten with the same size"
 
 
-def only(found: list[dict[str, Any]], allowed: set[str] = FINE) -> dict[str, int]:
-    """Nothing but these outcomes; returns how often each came, over all faults."""
-    total: dict[str, int] = {}
+def only(found: list[dict[str, Any]]) -> Counter[str]:
+    """Nothing but outcomes that are allowed, and every fault came and did what it must; returns how often each
+    outcome came, over all faults."""
+    total: Counter[str] = Counter()
     for one in found:
-        assert set(one["found"]) <= allowed, json.dumps(one, indent=1)
-        for outcome, n in one["found"].items():
-            total[outcome] = total.get(outcome, 0) + n
+        fault, shown = FAULTS[one["fault"]], json.dumps(one, indent=1)
+        outcomes, moments, asked = one["found"], one["moments"], one["asked"]
+        assert moments == (asked if fault.timed or fault.limit else min(asked, one["steps"])) > 0, shown
+        assert set(outcomes) <= {*FINE, GAVE_UP, DIED, CLEANED}, shown
+        if fault.kind == CLOCK_BACK:
+            assert set(outcomes) == {"new"}, shown
+        else:
+            assert not {"old", "nothing"}.isdisjoint(outcomes), f"nothing went wrong: {shown}"
+        if one["fault"] == "killed at a step" and one["output"] != "register":  # which leaves nothing
+            assert CLEANED in outcomes, shown
+        if one["output"] != "memory":  # there the program that calls gives up first
+            assert outcomes.get(GAVE_UP, 0) <= moments * 11 / 16, shown
+        assert outcomes.get(DIED, 0) <= max(1, moments // 50), shown
+        total.update(outcomes)
     return total

@@ -30,7 +30,7 @@ from maskwright import disk, store
 
 sys.path.insert(0, str(Path(__file__).parent))
 from outputs import OUTPUTS, Place
-from table import COUNT, FAULTS, PAUSE, READ, WRITE, Fault
+from table import CLEANED, CLOCK_BACK, COUNT, DIED, FAULTS, GAVE_UP, PAUSE, READ, WRITE, YEARS, Fault
 
 LIBC = ctypes.CDLL(None)
 LIBC.fault_count.restype = ctypes.c_long
@@ -40,6 +40,8 @@ LIBRARIES = ("maskwright", "numpy", "duckdb", "sqlglot", "psycopg", "pydantic", 
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 PATIENCE = 300  # seconds; a run that takes longer hangs, and dies of SIGALRM
 NEVER = ("Traceback", "Exception ignored", "internal error", "terminate called")  # in what a user reads
+LAST_WORDS = {"terminate called", "Exception ignored"}  # of a library, or of Python, that has no memory
+IN_PYTHON = ("memory", "save", "mapping")  # signals are the business of the program that calls
 Arm = Callable[[int, int], None]  # with the ends of two pipes, to wait for somebody
 
 
@@ -100,6 +102,7 @@ def _child(place: Place, into: int, arm: Callable[[], None]) -> None:
             "steps": LIBC.fault_count(),
             "cpu": time.process_time(),
             "peak": status("VmHWM"),
+            "now": time.time(),
         }
         LIBC.fault_arm(-1, COUNT, 0, 0, -1, -1)
         told["modules"] = sorted(sys.modules) if resource.getrlimit(resource.RLIMIT_AS)[0] < 0 else []
@@ -292,30 +295,35 @@ def outcomes(place: Place, before: list[str | None], end: Ended) -> list[str]:
 
 def complaints(place: Place, fault: Fault, end: Ended, states: list[str]) -> list[str]:
     """What no user should see, and exit codes that do not fit what is there."""
-    found = [word for word in NEVER if word in end.text]
-    if place.output in ("memory", "save", "mapping") and fault.argument == signal.SIGINT:
+    if place.output in IN_PYTHON and fault.argument == signal.SIGINT:
         return []  # Python itself says what becomes of a Ctrl-C, in a finalizer for instance
-    if fault.limit == "memory" and (end.signal or end.code == 127):
-        return ["a library gave up"]  # it ends the process where it cannot get memory; so does the system
-    if end.signal:
-        if end.signal != fault.argument:
+    found, known = [word for word in NEVER if word in end.text], []
+    if fault.limit == "memory" and (end.signal not in (0, signal.SIGALRM) or end.code == 127):
+        known = [GAVE_UP]  # it ends the process where it cannot get memory; so does the system
+        found = [word for word in found if word not in LAST_WORDS]
+    elif end.signal in SIGNALS and end.signal == fault.argument:
+        known = (
+            [] if place.output in IN_PYTHON else [DIED]
+        )  # just before it listens to signals, or just after
+    elif end.signal:
+        if not end.signal == fault.argument == signal.SIGKILL:
             found.append(f"died of signal {end.signal}")
     else:
         lines = [line for line in end.text.splitlines() if line.startswith("maskwright: ")]
         if end.code not in (0, 2, 130) or len(lines) != (1 if end.code else 0):
             found.append(f"exit {end.code} with {len(lines)} lines")
         unsure = "all the same" in end.text or "cannot be found out" in end.text
-        unsure |= end.code == 130 and place.output in ("save", "mapping")  # Python was stopped after that
+        unsure |= end.code == 130 and place.output in IN_PYTHON  # Python was stopped after that
         if not unsure and any((state == "new") != (end.code == 0) for state in states):
             found.append(f"exit {end.code}, but {states}")
-    return [f"{found}: {end.text[-1500:]}"] if found else []
+    return known + ([f"{found}: {end.text[-1500:]}"] if found else [])
 
 
 # --- many moments -------------------------------------------------------------------------------------
 
 
 def moments(fault: Fault, number: int, usual: dict[str, Any], chance: random.Random) -> list[float]:
-    """When to go wrong: at all steps, or at the last (when it is put in place) and at some of the others."""
+    """When to go wrong: at all steps, or at the first, the last (when it is put in place) and some of the others."""
     if fault.timed:
         return [chance.uniform(0.001, 1.05 * usual["cpu"]) for _ in range(number)]
     if fault.limit == "memory":
@@ -328,9 +336,9 @@ def moments(fault: Fault, number: int, usual: dict[str, Any], chance: random.Ran
     steps = range(1, int(usual["steps"]) + 1)
     if number >= len(steps):
         return list(map(float, steps))
-    late = number // 3 if fault.classes != READ else 0
-    first = chance.sample(steps[: len(steps) - late], number - late)
-    return sorted(map(float, [*first, *steps[len(steps) - late :]]))
+    ends = [] if fault.classes == READ else [1, *steps[len(steps) - number // 3 :]]
+    others = [step for step in steps if step not in ends]
+    return sorted(map(float, [*ends, *chance.sample(others, number - len(ends))]))
 
 
 def attempt(place: Place, fault: Fault, moment: float, fresh: bool) -> list[str]:
@@ -348,11 +356,24 @@ def attempt(place: Place, fault: Fault, moment: float, fresh: bool) -> list[str]
         (place.disk / "filler").unlink()
     found = outcomes(place, before, end)
     found += complaints(place, fault, end, found)
+    if fault.kind == CLOCK_BACK and end.measured.get("steps", 0) >= moment:
+        found += ["the clock went on"] if time.time() - end.measured["now"] < YEARS / 2 else []
     if fault.kind == PAUSE:
         place.source.unlink()
         place.source.write_bytes(kept)
         (place.work / "mixed").unlink(missing_ok=True)
     return found
+
+
+def again(place: Place, fault: Fault, moment: float) -> list[str]:
+    """Killed, and started again as a user would: that alone, without `next_start`, removes what was left."""
+    run(place, arming(fault, moment, 0))
+    before = left_behind(place)
+    end = run(place, counting(WRITE))
+    wrong = [in_child(target.wrong) for target in OUTPUTS[place.output][1](place)]
+    if end.signal or end.code or any(wrong) or left_behind(place):
+        return [f"started again: {wrong}, {left_behind(place)} left behind: {end.text[-1500:]}"]
+    return [CLEANED] if before else []
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -362,22 +383,27 @@ def main(settings: dict[str, Any]) -> None:
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)  # so that only what the program does itself protects the files
     os.environ |= {"TMPDIR": str(place.temp), "MASKWRIGHT_STATE": str(place.state / "own")}
+    for number in SIGNALS:  # in the background they would be ignored, and never come
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     if settings.get("aside"):
         store._exchange = lambda a, b: False
     warm(place)
     chance = random.Random(settings["seed"])  # noqa: S311 - moments of a test, not secrets
     for name, number in settings["faults"].items():
         fault = FAULTS[name]
+        next_start(place)  # which also finds out, once, where temporary files go: no step of the runs below
         usual = run(place, counting(fault.classes)).measured
-        next_start(place)
         found: Counter[str] = Counter()
         when = moments(fault, number, usual, chance)
         for i, moment in enumerate(when):
             found.update(attempt(place, fault, moment, fresh=i % 3 == 2))
+        for moment in when[2::3] if name == "killed at a step" else ():
+            found.update(again(place, fault, moment))
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         told = {
             "output": place.output,
             "fault": name,
+            "asked": number,
             "moments": len(when),
             "steps": usual["steps"],
             "found": found,

@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from maskwright import api, cli, judge
+from maskwright import api, cli, disk, judge
 from maskwright.core.policy import Policy
 from maskwright.errors import MaskwrightError
 
@@ -92,12 +94,16 @@ class DatabaseTarget:
         import psycopg
 
         schema, name = self.place.table.split(".")
+        rows = f"SELECT row_to_json(t)::text FROM {self.place.table} t ORDER BY 1"  # noqa: S608 - of a test
         with psycopg.connect(self.place.url) as connection:
             found = connection.execute(
                 "SELECT oid FROM pg_class WHERE relnamespace = %s::regnamespace AND relname = %s",
                 (schema, name),
             ).fetchone()
-        return None if found is None else str(found[0])
+            if found is None:
+                return None
+            content = "\n".join(row for (row,) in connection.execute(rows))
+        return f"{found[0]} {hashlib.sha256(content.encode()).hexdigest()}"
 
     def wrong(self) -> str:
         import psycopg
@@ -134,6 +140,10 @@ def in_python(place: Place) -> int:
 
     try:
         table = duckdb.connect().read_csv(str(place.source), all_varchar=True)
+    except (duckdb.Error, MemoryError, OSError):  # of the program that calls, not ours
+        print("maskwright: no table to hand over")
+        return 2
+    try:
         made = api.anonymize(table, place.policy)
         if place.output == "save":
             made.save(place.destination, overwrite=True)
@@ -176,6 +186,30 @@ def register(place: Place) -> int:
     return 0
 
 
+def example(place: Place) -> int:
+    """A product that writes a page as it should, and five with a defect each, which the harness must find."""
+    how, page = place.output, place.work / "audit.html"
+    part = page if how == "in place" else place.work / f".maskwright-{secrets.token_hex(8)}.part"
+    if how != "untidy":
+        disk.sweep_parts(place.work)
+    if how == "unguarded":  # for a while, so that signals come meanwhile
+        while time.process_time() < 0.1:
+            pass
+    try:
+        mode = 0o644 if how == "open to others" else 0o600
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, mode), "w", buffering=1) as out:
+            for line in ("<html>", os.getpid(), "</html>"):
+                print(line, file=out)  # written at once
+        part.chmod(0o600)
+        part.replace(page)
+    except OSError as problem:
+        if how == "silent":
+            return 0
+        print(f"maskwright: {problem}")
+        return 2
+    return 0
+
+
 def mapping_is_wrong(path: Path) -> str:
     lines = path.read_text(encoding="utf-8").splitlines()
     return "" if len(lines) == 53 and lines[-1].count(",") == 5 else f"{len(lines)} lines"
@@ -205,6 +239,7 @@ def page_is_wrong(path: Path) -> str:
     return "" if path.read_text(encoding="utf-8").rstrip().endswith("</html>") else "half a page"
 
 
+EXAMPLES = ("sound", "in place", "open to others", "silent", "untidy", "unguarded")
 OUTPUTS: dict[str, tuple[Callable[[Place], int], Callable[[Place], list[Target | DatabaseTarget]]]] = {
     "csv": (anonymize, lambda p: [Target(p.destination, release_is_wrong)]),
     "parquet": (anonymize, lambda p: [Target(p.destination, release_is_wrong)]),
@@ -216,4 +251,5 @@ OUTPUTS: dict[str, tuple[Callable[[Place], int], Callable[[Place], list[Target |
     "audit": (audit, lambda p: [Target(p.work / "audit.html", page_is_wrong)]),
     "compare": (compare, lambda p: [Target(p.work / "comparison", comparison_is_wrong)]),
     "register": (register, lambda p: [Target(p.work / "space" / "register.jsonl", register_is_wrong)]),
+    **dict.fromkeys(EXAMPLES, (example, lambda p: [Target(p.work / "audit.html", page_is_wrong)])),
 }

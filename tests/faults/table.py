@@ -10,6 +10,9 @@ COUNT, KILL, FAIL_ONCE, FAIL_ON, SIGNAL, SIGNAL_TWICE, CLOCK_BACK, PAUSE = range
 WRITE, REMOVE, READ, NET = 1, 2, 4, 8
 YEARS = 10 * 365 * 86400
 
+FINE = {"old", "nothing", "new"}
+GAVE_UP, DIED, CLEANED = "a library gave up", "died of the signal", "cleaned up when started again"
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import maskwright as mw
 from maskwright.core.events import Event
 from maskwright.errors import InputError, UsageError
 from maskwright.stopping import Stopping
+from maskwright.workbench import workspace
 from patients import POLICY, leftovers, patients, write_csv
 
 COMMAND = [sys.executable, "-m", "maskwright.cli"]
@@ -87,6 +89,19 @@ def test_half_a_record_of_what_was_tried_is_no_all_clear(table: Path, tmp_path: 
     record.write_bytes(record.read_bytes() + b'{"day": "20')
     assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is True
     assert mw.anonymize(table, tmp_path / "policy.yaml").history["damaged"] is False
+
+
+def test_a_workspace_that_was_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed, or without space, when it is made: the next start goes on."""
+
+    def full(path: Path, value: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workspace, "write_json", full)
+        with pytest.raises(UsageError, match="No space left"):
+            workspace.Workspace(tmp_path / "space")
+    workspace.Workspace(tmp_path / "space").close()
 
 
 # --- stopping -----------------------------------------------------------------------------------------

@@ -76,8 +76,8 @@ def test_a_table_that_is_saved(harness: Harness) -> None:
 @pytest.mark.slow
 def test_little_memory(harness: Harness) -> None:
     """Where a library cannot go on without memory it ends the process, like the system's out-of-memory killer."""
-    total = only(harness("csv", {"little memory": 16}, seed=6), {*FINE, "a library gave up"})
-    assert total.get("old", 0) + total.get("nothing", 0) >= 5
+    total = only(harness("csv", {"little memory": 16}, seed=6))
+    assert total["old"] + total["nothing"] >= 5
 
 
 @pytest.mark.slow
@@ -147,12 +147,12 @@ def test_thousands_of_moments_without_exchange(harness: Harness) -> None:
 @pytest.mark.parametrize("output", ["csv", "memory"])
 def test_hundreds_of_limits_of_memory(harness: Harness, output: str) -> None:
     faults = {"little memory": LONG, "out of memory": LONG}
-    only(harness(output, faults, seed=13), {*FINE, "a library gave up"})
+    only(harness(output, faults, seed=13))
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("small_disk")
-@pytest.mark.parametrize("output", ["csv", "parquet", "memory", "save"])
+@pytest.mark.parametrize("output", ["csv", "parquet", "save"])
 def test_hundreds_of_small_disks(harness: Harness, output: str) -> None:
     only(harness(output, {"small disk": LONG}, seed=14))
 

@@ -44,7 +44,7 @@ def _unavailable(reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(master: str) -> Iterator[SparkSession]:
+def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     from maskwright.engines.spark.session import java_home
@@ -55,7 +55,8 @@ def spark(master: str) -> Iterator[SparkSession]:
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
         "spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2",  # two for a command
         "spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "Asia/Tokyo", **cluster.SMALL,
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse").as_uri(), **cluster.SMALL,
     }  # fmt: skip
     builder = SparkSession.builder.master(master).appName("tests of maskwright")
     session = builder.config(map=settings).getOrCreate()

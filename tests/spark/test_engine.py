@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,6 +203,22 @@ def test_a_data_frame_gives_a_data_frame(spark: SparkSession, source: Path) -> N
     assert not any(field.metadata for field in table.schema.fields)
 
 
+def test_a_table_that_is_handed_over_is_the_one_that_was_counted(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    """It is stored, and stays so without the engine: nothing is made anew of a source that is another one by then."""
+    path = tmp_path / "people.parquet"
+    shutil.copy(source, path)
+    release = mw.anonymize(path, POLICIES["full-domain"], engine="spark", seed=5)
+    expected = mw.anonymize(source, POLICIES["full-domain"], seed=5).table.fetchall()
+    path.unlink()
+    table = release.table
+    assert Counter(map(tuple, table.collect())) == Counter(expected)
+    del release
+    gc.collect()
+    assert Counter(map(tuple, table.collect())) == Counter(expected)
+
+
 def test_files_do_not_tell_how_the_source_was_stored(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,8 +308,10 @@ def test_the_command(master: str, source: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "maskwright.cli", "anonymize", str(source), "-p", str(policy), "-o",
                str(tmp_path / "out"), "--engine", "spark", "--master", master, "--memory", "1GB"]  # fmt: skip
     environment = os.environ | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    (here := tmp_path / "here").mkdir()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, cwd=here)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if " WARN " in line] == []  # Spark's log
     assert "k-anonymity" in done.stdout
+    assert list(here.iterdir()) == []
     assert main(["verify", str(tmp_path / "out")]) == 0

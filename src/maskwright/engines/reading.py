@@ -12,6 +12,7 @@ import gzip
 import io
 import os
 import re
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -165,27 +166,33 @@ def as_utf8(layout: CsvLayout, temp: Path) -> Path:
 
     Refuses NUL bytes and, for a copy, bytes that are not of the encoding.
     """
-    plain = layout.encoding in ("utf-8", "utf-8-sig") and not _is_gzip(layout.path)
+    plain = layout.encoding in ("utf-8", "utf-8-sig") and not is_gzip(layout.path)
     if plain:
         line = 1
         for chunk in _chunks(layout.path):
             _check_nul(layout.path, chunk, line)
             line += chunk.count(b"\n")
         return layout.path
-    decoder = codecs.getincrementaldecoder(layout.encoding)("strict")
     target = temp / "input.csv"
-    line = 1
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        for chunk, last in _with_end(layout.path):
-            try:
-                data = decoder.decode(chunk, last).encode()
-            except UnicodeError as problem:
-                before = chunk[: getattr(problem, "start", 0)]
-                raise _not_encoded(layout, line + before.count(b"\n")) from None
-            _check_nul(layout.path, data, line)
-            line += data.count(b"\n")
+        for data in decoded(layout):
             out.write(data)
     return target
+
+
+def decoded(layout: CsvLayout) -> Iterator[bytes]:
+    """The content in UTF-8, piece by piece. Refuses NUL bytes and bytes that are not of the encoding."""
+    decoder = codecs.getincrementaldecoder(layout.encoding)("strict")
+    line = 1
+    for chunk, last in _with_end(layout.path):
+        try:
+            data = decoder.decode(chunk, last).encode()
+        except UnicodeError as problem:
+            before = chunk[: getattr(problem, "start", 0)]
+            raise _not_encoded(layout, line + before.count(b"\n")) from None
+        _check_nul(layout.path, data, line)
+        line += data.count(b"\n")
+        yield data
 
 
 def explain_csv(layout: CsvLayout, record: int | None, fields: int | None, utf8: Path) -> InputError:
@@ -230,13 +237,13 @@ def _reason(problem: BaseException) -> str:
     return (problem.strerror or "") if isinstance(problem, OSError) else str(problem)
 
 
-def _is_gzip(path: Path) -> bool:
+def is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
 def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if _is_gzip(path) else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")  # type: ignore[return-value]
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -277,7 +284,8 @@ def _encoding(path: Path, reading: Reading) -> str:
     for bom, name in _BOMS:
         if start.startswith(bom):
             return name
-    return asked
+    # what Python takes it for, said in full: others take it for the other order of bytes
+    return f"{asked}-{sys.byteorder[0]}e" if asked in ("utf-16", "utf-32") else asked
 
 
 def _head(path: Path, encoding: str) -> tuple[str, bool]:

@@ -270,16 +270,18 @@ def _prepared(root: Path) -> Path:
     root = Path(os.path.abspath(root.expanduser()))  # noqa: PTH100
     mark = root / "workspace.json"
     try:
+        if root.is_dir() and not mark.exists():
+            disk.sweep_parts(root)  # of a start that was killed
         if root.exists() and not mark.exists() and (not root.is_dir() or any(root.iterdir())):
             raise UsageError(
                 f"{str(root)!r} exists and is not a Maskwright workspace; choose another with --workspace"
             )
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         root.chmod(0o700)
+        if not mark.exists():  # first, so that a workspace that is half made is known for one
+            write_json(mark, {"format": 1})
         (root / "projects").mkdir(exist_ok=True, mode=0o700)
         (root / "jobs").mkdir(exist_ok=True, mode=0o700)
-        if not mark.exists():
-            write_json(mark, {"format": 1})
     except OSError as problem:
         raise UsageError(f"cannot use the workspace {str(root)!r}: {problem.strerror or problem}") from None
     return root

@@ -45,7 +45,7 @@ class SparkEngine:
     def __init__(self, memory: str | None = None, master: str | None = None) -> None:
         self._memory, self._master = memory, master
         self._caller: SparkSession | None = None
-        self._mine = False  # the session was started here, and ends here
+        self._mine = False  # the session was started by an engine, and ends with the last one that uses it
         self._tag = f"maskwright-{secrets.token_hex(8)}"
         self._kept: list[DataFrame] = []
         self._persisted: dict[str, DataFrame] = {}
@@ -159,10 +159,13 @@ class SparkEngine:
     def keep(self, table: Table) -> SparkTable:
         """Store a published table where it is, so that what is counted is what is handed over."""
         t = _spark(table)
-        if t.relation not in self._persisted:
-            frame = self._persisted[str(t.relation)] = self._ordered(t).persist()
-            self._runner.view(str(t.relation), frame)
-        return replace(t, times=None)
+        if t.relation in self._persisted:
+            return t
+        # under a name of its own: a view that is replaced takes with it what is stored of it
+        name = self._runner.new_name("kept")
+        frame = self._persisted[name] = self._ordered(t).persist()
+        self._runner.view(name, frame)
+        return replace(t, relation=name, times=None)
 
     def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
         t = _spark(table)
@@ -197,15 +200,14 @@ class SparkEngine:
     def hand_over(self, table: Table) -> Any:
         """A data frame of the caller's session. It stays stored on the cluster, as it was recounted."""
         t = self.keep(table)
-        kept = self._persisted.pop(str(t.relation))
-        self._mine = False  # the table lives as long as its session
         assert self._caller is not None  # noqa: S101 - for the type checker
-        passed = self._runner.new_name(f"maskwright_{id(self):x}")
-        kept.createOrReplaceGlobalTempView(passed)
-        try:
-            frame = self._caller.table(f"global_temp.{passed}")
-        finally:
-            self._caller.catalog.dropGlobalTempView(passed)
+        name = self._runner.new_name(f"maskwright_{id(self):x}")
+        frame = sessions.passed_on(self._persisted[str(t.relation)], self._caller, name)
+        del self._persisted[str(t.relation)]
+        self._runner.leave(str(t.relation))
+        if self._mine:  # the table lives as long as its session
+            self._mine = False
+            sessions.give_away(self._caller)
         return writing.named(frame, t.names)
 
     def allow(self, memory: int) -> None:
@@ -216,16 +218,20 @@ class SparkEngine:
 
     def close(self) -> None:
         """Stop what is still running, and forget what was stored."""
-        if self.__runner is None:
-            return
         runner, self.__runner = self.__runner, None
-        with suppress(Exception):  # the cluster may be gone
-            self._cancel(runner)
+        if runner is not None:
+            with suppress(Exception):  # the cluster may be gone
+                self._cancel(runner)
             for frame in [*self._kept, *self._persisted.values()]:
-                frame.unpersist()
-            runner.close()
+                with suppress(Exception):
+                    frame.unpersist()
+            with suppress(Exception):
+                runner.close()
+            self._kept.clear()
+            self._persisted.clear()
         if self._mine and self._caller is not None:
-            self._caller.stop()
+            caller, self._caller, self._mine = self._caller, None, False
+            sessions.leave(caller)
 
     def _cancel(self, runner: SparkRunner) -> None:
         """Stop our jobs; tasks that write must have ended before their folder is removed, or they make it anew."""

@@ -20,8 +20,10 @@ from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo, Format, Reading
 from maskwright.engines.coding import Coded
 from maskwright.engines.relation import Relation
+from maskwright.engines.spark import alike
 from maskwright.engines.spark.coding import SparkCoded
 from maskwright.engines.spark.runner import SparkRunner, told
+from maskwright.engines.spark.session import passed_on
 from maskwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Values = tuple[pa.ChunkedArray, list[str | None], list[int]]
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+_SAID = {"csv": "text", "parquet": "Parquet"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +85,13 @@ class SparkTable(Relation):
             text = sql.alias(self.canonical(name, sql.column("raw", "a")), "v")
             items = [sql.column("raw", "a"), text, sql.column("n", "a")]
             found = self.runner.arrow(sql.select(items, stored.subquery("a", copy=False)), self.parameters)
-            self.known[key] = (
-                found.column("raw"),
-                found.column("v").to_pylist(),
-                found.column("n").to_pylist(),
-            )
+            try:
+                texts = found.column("v").to_pylist()
+            except UnicodeDecodeError:  # texts of a Parquet file may be any bytes
+                raise InputError(
+                    f"{self.label}: column {name!r} holds text that is not UTF-8; write the file again"
+                ) from None
+            self.known[key] = found.column("raw"), texts, found.column("n").to_pylist()
         return self.known[key]
 
 
@@ -96,39 +101,30 @@ def open_frame(runner: SparkRunner, frame: DataFrame, reading: Reading) -> Spark
         raise InputError("the data frame is a stream, which never ends; write it to a table first")
     label = "the Spark table"
     names = files.check_names(frame.columns, label)
-    passed = runner.new_name(f"maskwright_{id(runner):x}")
-    frame.toDF(*(f"c{i}" for i in range(len(names)))).createOrReplaceGlobalTempView(passed)
-    database = runner.session.conf.get("spark.sql.globalTempDatabase") or "global_temp"
-    try:
-        mine = runner.session.table(f"{database}.{passed}")
-    finally:
-        runner.session.catalog.dropGlobalTempView(passed)
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    mine = passed_on(plain, runner.session, runner.new_name(f"maskwright_{id(runner):x}"))
     return _opened(runner, mine, names, "spark", "parquet", label, reading)
 
 
 def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: list[DataFrame]) -> SparkTable:
     """A file, a folder of files, or an address such as hdfs:// and s3a://."""
     if isinstance(source, str) and _REMOTE.match(source):
-        label = address = source
-        first: Path | None = None
+        label, addresses, parts = source, [source], list[Path]()
         format_: Format = reading.format or (
             "csv" if re.search(r"\.(csv|tsv|txt)(\.gz)?/?$", source) else "parquet"
         )
     else:
-        path, first = _local(Path(source))
-        format_ = "parquet" if files.format_of(first, reading) == "parquet" else "csv"
-        if first.suffix.lower() in (".xlsx", ".xls", ".ods", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"):
-            raise InputError(
-                f"{path}: the Spark engine reads Parquet and CSV; leave out --engine spark for this file"
-            )
-        label, address = str(path), local_address(path)
+        path, parts = _local(Path(source))
+        format_ = _format(path, parts, reading)
+        label, addresses = str(path), [local_address(part) for part in parts]
     if format_ == "parquet":
-        if first is not None:
-            files.check_parquet(first)
-        frame = _read(runner.session.read, address, label, "parquet")
+        for part in parts:
+            files.check_parquet(part)
+        frame = _read(runner.session.read, addresses, label, "parquet")
         names = files.check_names(frame.columns, label)
+        alike.check_parquet(runner.session, frame, label)
     else:
-        frame, names = _csv(runner, address, label, first, reading)
+        frame, names, certain = _csv(runner, addresses, label, parts, reading)
         if reading.escaped:
             frame = frame.select([F.regexp_replace(F.col(c), MARK, "$1").alias(c) for c in frame.columns])
             names = tuple(unescape(name) for name in names)
@@ -137,6 +133,8 @@ def open_path(runner: SparkRunner, source: str | Path, reading: Reading, kept: l
             StorageLevel.DISK_ONLY
         )
         kept.append(frame)
+        if not certain:
+            alike.check_decoded(runner, frame, names, label)
     return _opened(runner, frame, names, "path", format_, label, reading)
 
 
@@ -145,21 +143,37 @@ def local_address(path: Path) -> str:
     return "file://" + re.sub(r"([\\\[\]{}*?])", r"\\\1", str(path))
 
 
-def _local(path: Path) -> tuple[Path, Path]:
-    """The absolute path, and a file to look into: itself, or the first data file of a folder."""
+def _local(path: Path) -> tuple[Path, list[Path]]:
+    """The absolute path, and the files to read: itself, or what is in a folder (but for what Spark hides, too)."""
     if not path.is_dir():
         path = files.check_file(path)
-        return path, path
-    parts = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith(("_", ".")))
+        return path, [path]
+    parts = sorted(p for p in path.iterdir() if not re.match(r"[_.]|.*\._COPYING_$", p.name, re.DOTALL))
     if not parts:
         raise InputError(f"{path}: there is no data file in this folder")
-    return path.absolute(), files.check_file(parts[0])
+    return path.absolute(), [files.check_file(part) for part in parts]
 
 
-def _read(reader: Any, address: str, label: str, format_: str) -> DataFrame:
+def _format(path: Path, parts: Sequence[Path], reading: Reading) -> Format:
+    for part in parts:
+        if part.suffix.lower() in (".xlsx", ".xls", ".ods", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"):
+            raise InputError(
+                f"{path}: the Spark engine reads Parquet and CSV; leave out --engine spark for this file"
+            )
+    formats = [files.format_of(part, reading) for part in parts]
+    for part, found in zip(parts, formats, strict=True):
+        if found != formats[0]:
+            raise InputError(
+                f"{path}: {parts[0].name!r} is {_SAID[formats[0]]} and {part.name!r} is {_SAID[found]}; the files of a "
+                "folder are one table: move the others out"
+            )
+    return "parquet" if formats[0] == "parquet" else "csv"
+
+
+def _read(reader: Any, addresses: list[str], label: str, format_: str) -> DataFrame:
     try:
         with told():
-            frame: DataFrame = reader.format(format_).load(address)
+            frame: DataFrame = reader.format(format_).load(addresses)
     except AnalysisException as problem:
         kind = problem.getCondition() or type(problem).__name__
         if kind == "COLUMN_ALREADY_EXISTS":
@@ -172,29 +186,37 @@ def _read(reader: Any, address: str, label: str, format_: str) -> DataFrame:
 
 
 def _csv(
-    runner: SparkRunner, address: str, label: str, first: Path | None, reading: Reading
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """Every value as text; a line with too few or too many of them is an error."""
-    layout = files.examine_csv(first, reading) if first is not None else None
+    runner: SparkRunner, addresses: list[str], label: str, parts: Sequence[Path], reading: Reading
+) -> tuple[DataFrame, tuple[str, ...], bool]:
+    """Every value as text; a line with too few or too many of them is an error.
+
+    Returns the frame, the names of its columns, and whether it is certain that Java reads the texts as they are meant.
+    """
+    layout = alike.csv_layout(parts, reading) if parts else None
     quote = reading.quote if reading.quote is not None else '"'
     encoding = layout.encoding if layout else reading.encoding
     reader = runner.session.read.options(
         sep=layout.delimiter if layout else reading.delimiter or ",",
         quote=quote or "\u0000", escape=quote or "\u0000", header=reading.header, multiLine=True, mode="FAILFAST",
-        encoding="utf-8" if encoding == "utf-8-sig" else encoding, unescapedQuoteHandling="RAISE_ERROR",
+        encoding=re.sub("^(utf-8)-sig$|^(utf-(?:16|32))-([lb]e)$", r"\1\2\3", encoding),  # as Java spells them
+        unescapedQuoteHandling="RAISE_ERROR", enforceSchema=layout is not None,
         inferSchema=False, ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False,
     )  # fmt: skip
-    if layout is None:
-        frame = _read(reader, address, label, "csv")
-        names = frame.columns if reading.header else [f"column{i}" for i in range(1, len(frame.columns) + 1)]
-        return frame, files.check_names([n.strip() for n in names], label)
-    if len(layout.names) == 1:
+    if layout is None:  # the names are those of one file: Spark compares the header of each with them
+        frame = _read(reader, addresses, label, "csv")
+        found = frame.columns if reading.header else [f"column{i}" for i in range(1, len(frame.columns) + 1)]
+        names = files.check_names([n.strip() for n in found], label)
+        frame = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    else:  # all have them, which was seen to
+        names = layout.names
+        schema = ", ".join(f"c{i} STRING" for i in range(len(names)))
+        frame = _read(reader.schema(schema), addresses, label, "csv")
+    if len(names) == 1:
         raise InputError(
             f"{label}: the Spark engine does not read CSV files of one column, where an empty line is a value; "
             "leave out --engine spark"
         )
-    schema = ", ".join(f"c{i} STRING" for i in range(len(layout.names)))
-    return _read(reader.schema(schema), address, label, "csv"), layout.names
+    return frame, names, layout is not None and encoding.startswith("utf-")
 
 
 def _opened(
@@ -205,7 +227,7 @@ def _opened(
     infos = tuple(ColumnInfo(n, sql.kind_of(t), _type(t)) for n, t in zip(names, types, strict=True))
     plain, name = runner.new_name("frame"), runner.new_name("source")
     runner.view(plain, frame.toDF(*(f"c{i}" for i in range(len(names)))))
-    parameters = sql.token_parameters(reading.missing)
+    parameters = sql.token_parameters(reading.missing, reading.trim)
     table = SparkTable(infos, caller, format_, label, name, parameters, row="r", runner=runner)
     first, second = (hashed([sql.integer(seed), *map(table.hashable, names)]) for seed in (1, 2))
     row = exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("-"), first, second])

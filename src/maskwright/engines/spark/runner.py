@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from sqlglot import exp
 from maskwright.engines import sql
 from maskwright.engines.coding import Arrays
 from maskwright.engines.spark.dialect import rendered
+from maskwright.engines.spark.session import unnoticed
 from maskwright.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
@@ -103,6 +105,10 @@ class SparkRunner:
         self.session.catalog.dropTempView(name)
         self._views.discard(name)
 
+    def leave(self, name: str) -> None:
+        """Do not drop a view in the end: what is stored of it would go, too. It goes with the session."""
+        self._views.discard(name)
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """While a job runs: Ctrl-C cancels it, and is then an interrupt as always.
@@ -149,7 +155,7 @@ class SparkRunner:
 
     def from_arrays(self, arrays: Arrays) -> DataFrame:
         table = pa.table({name: _column(array) for name, array in arrays.items()})
-        with told():
+        with told(), unnoticed(self.session):
             return self.session.createDataFrame(table)
 
 
@@ -200,6 +206,14 @@ def explained(problem: Exception) -> str:
             "a worker does not find a file; paths must be on a file system that the driver and all workers share "
             "(or hdfs://, s3a://, …)"
         )
+    if "CSV header" in text:
+        file = re.search(r"while reading file (.+?)\.\s+SQLSTATE", text)
+        return (
+            f"{unquote(file[1]) if file else 'a CSV file'}: its header is not that of the other files, or has no name "
+            "for a column, or a name twice; the files of a folder are one table: convert this one, or move it out"
+        )
+    if "CSVOptions" in text and "CHARSET" in text.upper():
+        return "Spark does not know the encoding of the CSV file; convert it to UTF-8"
     if "OutOfMemory" in text:
         return "a worker or the driver ran out of memory; give them more (--memory, spark.executor.memory)"
     if "MALFORMED" in text or "TextParsingException" in text:

@@ -8,15 +8,21 @@ import re
 import shlex
 import shutil
 import tempfile
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maskwright import disk
 from maskwright.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, SparkSession
 
 # How every query of ours is understood, whatever the session of the caller says.
 CONF = {
@@ -36,6 +42,18 @@ CONF = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 LOGGING = Path(__file__).with_name("log4j2.properties")
+_lock = threading.RLock()
+
+
+@dataclass
+class _Started:
+    """A session that was started here: the folder for what it keeps on disk, and how many engines use it."""
+
+    folder: Path
+    engines: int = 0
+
+
+_started: dict[SparkContext, _Started] = {}
 INSTALL = "pip install 'maskwright[spark]' brings it, with a Java for machines that have none"
 
 
@@ -78,20 +96,79 @@ def need_pyspark() -> None:
 
 
 def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
-    """The session that is running in this process, or else a new one; and whether it is new."""
+    """The session that is running in this process, or else a new one; and whether `leave` is to be called for it.
+
+    The caller's own session may be running in another thread: there is one cluster for a process. A session that was
+    started here is shared by all engines that want one meanwhile, and ends with the last of them.
+    """
     need_pyspark()
+    with _lock:
+        running = _running(master)
+        if running is None:
+            folder = disk.scratch_folder()
+            try:
+                running = _new(master, memory, folder)
+            except BaseException:
+                disk.remove_scratch(folder)
+                raise
+            _started[running.sparkContext] = _Started(folder)
+        mine = _started.get(running.sparkContext)
+        if mine is not None:
+            mine.engines += 1
+        return running, mine is not None
+
+
+def leave(session: SparkSession) -> None:
+    """An engine needs the session no more that `start` gave to it."""
+    with _lock:
+        mine = _started.get(session.sparkContext)
+        if mine is None:  # it was given away meanwhile
+            return
+        mine.engines -= 1
+        if mine.engines > 0:
+            return
+        del _started[session.sparkContext]
+        try:
+            context = session.sparkContext
+            if type(context)._active_spark_context is context:  # else it ended already
+                session.stop()
+        finally:
+            disk.remove_scratch(mine.folder)
+
+
+def give_away(session: SparkSession) -> None:
+    """The session is the caller's from now on, and ends with the process."""
+    with _lock:
+        mine = _started.pop(session.sparkContext, None)
+        if mine is not None:
+            atexit.register(disk.remove_scratch, mine.folder)
+
+
+def _running(master: str | None) -> SparkSession | None:
+    """The session of this process, whichever thread made it. Nothing of it is changed."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None:
+        return None
+    if context._jsc.sc().isStopped():
+        raise UsageError(
+            "the Spark cluster of this process has gone; call stop() of its session, and try again"
+        )
+    if master is not None and master != context.master:
+        raise UsageError(
+            f"a Spark session with the master {context.master!r} is running in this process; stop it, or leave out "
+            f"the master {master!r}"
+        )
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # of this thread, of all
+    return session if session is not None and session.sparkContext is context else SparkSession(context)
+
+
+def _new(master: str | None, memory: str | None, folder: Path) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        there = running.sparkContext.master
-        if master is not None and master != there:
-            raise UsageError(
-                f"a Spark session with the master {there!r} is running in this process; stop it, or leave out "
-                f"the master {master!r}"
-            )
-        return running, False
     if (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # which is not used here
@@ -102,6 +179,8 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
     builder = builder.config("spark.driver.maxResultSize", "0").config(
         "spark.ui.showConsoleProgress", "false"
     )
+    # by itself it would be in the working directory
+    builder = builder.config("spark.sql.warehouse.dir", (folder / "warehouse").as_uri())
     if master is not None:
         builder = builder.master(master)
     elif "SPARK_REMOTE" not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
@@ -122,7 +201,7 @@ def start(master: str | None, memory: str | None) -> tuple[SparkSession, bool]:
             "spelled like spark://host:7077, yarn or local[4], and does it run?"
         ) from None
     session.sparkContext.setLogLevel("ERROR")
-    return session, True
+    return session
 
 
 def derived(session: SparkSession) -> SparkSession:
@@ -132,6 +211,36 @@ def derived(session: SparkSession) -> SparkSession:
         if own.conf.isModifiable(key):
             own.conf.set(key, value)
     return own
+
+
+def passed_on(frame: DataFrame, session: SparkSession, name: str) -> DataFrame:
+    """A frame of one session in another one of the same cluster. `name`: one that nobody else uses meanwhile."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    database = session.conf.get("spark.sql.globalTempDatabase") or "global_temp"
+    # When a view is dropped, Spark forgets what is stored of that which it shows: so it shows something else.
+    frame.withColumn(name, F.lit(0)).createOrReplaceGlobalTempView(name)
+    try:
+        return session.table(f"{database}.{name}").drop(name)
+    finally:
+        session.catalog.dropGlobalTempView(name)
+
+
+@contextmanager
+def unnoticed(session: SparkSession) -> Iterator[None]:
+    """While a session makes a frame of arrays, it makes itself the active one; it is no longer, afterwards."""
+    kind: Any = type(session)
+    java = kind._get_j_spark_session_class(session._jvm)
+    with _lock:
+        before, active = kind._activeSession, java.getActiveSession()
+        try:
+            yield
+        finally:
+            kind._activeSession = before
+            if active.isDefined():
+                java.setActiveSession(active.get())
+            else:
+                java.clearActiveSession()
 
 
 def is_frame(source: Any) -> bool:

@@ -1,0 +1,41 @@
+"""docs/security.md: what it counts is still as many."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.differential.test_differential import QUICK, SUBJECTS, total
+from tests.faults.outputs import EXAMPLES, OUTPUTS
+from tests.faults.table import FAULTS
+from tests.hostile import NAMES
+from tests.supply.test_supply import locked
+from tests.verification.releases import KINDS
+
+ROOT = Path(__file__).parents[2]
+PAGE = " ".join((ROOT / "docs" / "security.md").read_text(encoding="utf-8").split())
+WORDS = {5: "five", 8: "eight", 10: "ten"}
+KERNELS = set(re.findall(r'"maskwright\.kernels\.(_\w+)"', (ROOT / "setup.py").read_text(encoding="utf-8")))
+
+
+def words(number: int) -> str:
+    return WORDS.get(number, str(number))
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        f"{len(SUBJECTS)} subjects",
+        f"about {round(QUICK * len(SUBJECTS), -2):,} tables",
+        f"{total(1600):,}",
+        f"releases of {words(len(KINDS))} kinds",
+        f"{len(FAULTS)} faults, {words(len(OUTPUTS) - len(EXAMPLES))} outputs",
+        f"{len(NAMES)} hostile",
+        f"{len(locked())} packages",
+        f"{words(len(KERNELS))} compiled kernels",
+    ],
+)
+def test_what_is_counted(counted: str) -> None:
+    assert re.search(rf"\b{counted}\b", PAGE)
