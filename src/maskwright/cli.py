@@ -360,17 +360,20 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from maskwright.api import compare
+    from maskwright.comparing.output import check
     from maskwright.comparing.points import parse_grid
     from maskwright.terminal import Display, comparison_lines
 
     metrics = ["query-error"] if options.metric is None else [m for m in options.metric if m != "none"]
+    check(options.output, options.overwrite)
     with Display(quiet=options.json, verbose=options.verbose) as display:
         found = compare(
-            options.source, options.policy, options.output, grid=parse_grid(options.grid), metrics=metrics,
-            utility=options.utility, risk=options.risk, overwrite=options.overwrite, seed=options.seed,
-            memory=options.memory, cache=not options.no_cache, on_event=display.show,
-            cancelled=options.stopping.is_set,
+            options.source, options.policy, grid=parse_grid(options.grid), metrics=metrics, utility=options.utility,
+            risk=options.risk, seed=options.seed, memory=options.memory, cache=not options.no_cache,
+            on_event=display.show, cancelled=options.stopping.is_set,
         )  # fmt: skip
+    with options.stopping.finishing():
+        found.save(options.output, options.overwrite)
     if options.json:
         print(json.dumps(found.as_dict() | {"path": str(options.output)}, ensure_ascii=False))
     else:
@@ -395,9 +398,18 @@ def _demo(options: argparse.Namespace) -> int:
         return _publish(job, options)
 
 
+def _write(options: argparse.Namespace, path: Path, text: str) -> None:
+    from maskwright.disk import write_whole
+
+    try:
+        with options.stopping.finishing():
+            write_whole(path, text)
+    except OSError as problem:
+        raise UsageError(f"cannot write {str(path)!r}: {problem.strerror}") from None
+
+
 def _init(options: argparse.Namespace) -> int:
     from maskwright.api import suggest_policy
-    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.terminal import suggestion_lines
 
@@ -409,10 +421,7 @@ def _init(options: argparse.Namespace) -> int:
     )  # fmt: skip
     source = _source(options)
     suggestion = suggest_policy(source, options.preset, reading)
-    try:
-        write_whole(options.output, suggestion.text)
-    except OSError as problem:
-        raise UsageError(f"cannot write {str(options.output)!r}: {problem.strerror}") from None
+    _write(options, options.output, suggestion.text)
     if options.json:
         print(
             json.dumps(
@@ -488,7 +497,6 @@ def _ui(options: argparse.Namespace) -> int:
 def _audit(options: argparse.Namespace) -> int:
     from maskwright.api import audit
     from maskwright.core.policy import Policy
-    from maskwright.disk import write_whole
     from maskwright.engines.base import Reading
     from maskwright.resolve import reading as reading_of
 
@@ -503,10 +511,7 @@ def _audit(options: argparse.Namespace) -> int:
         reading=replace(reading, **{key: value for key, value in said.items() if value}),
     )  # fmt: skip
     if options.html is not None:
-        try:
-            write_whole(options.html, found.html())
-        except OSError as problem:
-            raise UsageError(f"cannot write {str(options.html)!r}: {problem.strerror}") from None
+        _write(options, options.html, found.html())
     print(json.dumps(found.as_dict(), ensure_ascii=False) if options.json else str(found))
     return 0 if found.ok else 1
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -23,7 +24,7 @@ class Stopping:
 
     def __init__(self, ends_here: bool) -> None:
         """`ends_here`: the process ends with the command, so that signals are ignored from then on."""
-        self.asked = self.final = False
+        self.asked = self.final = self._finishing = False
         self._ends_here = ends_here
         self._before: dict[int, Any] = {}
 
@@ -40,10 +41,20 @@ class Stopping:
 
         return watched
 
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """While the last thing is put in place it is too late to stop, and afterwards it is published."""
+        self._finishing = True
+        try:
+            yield
+            self.final = True
+        finally:
+            self._finishing = False
+
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if not self.asked:
             self.asked = True
-            if not self.final:
+            if not self.final and not self._finishing:
                 raise KeyboardInterrupt
 
     def _unraisable(self, what: Any) -> None:
