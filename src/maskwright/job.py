@@ -14,8 +14,7 @@ from maskwright.core.settings import nearest
 from maskwright.engines import engine_for, open_engine
 from maskwright.engines.base import Engine
 from maskwright.engines.postgres import Postgres
-from maskwright.engines.reading import stamp
-from maskwright.errors import InputError, UsageError
+from maskwright.errors import UsageError
 from maskwright.folder import KeepPrivate
 from maskwright.metrics import METRICS
 
@@ -57,27 +56,6 @@ def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
         if name not in METRICS:
             raise UsageError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
     return tuple(names)
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """Size, times and identity of an input file: if they change while it is read, two versions could mix."""
-
-    path: Path | None = None
-    values: tuple[int, ...] = ()
-
-    @staticmethod
-    def of(source: Any) -> Stamp:
-        if not isinstance(source, (str, Path)):
-            return Stamp()
-        try:
-            return Stamp(Path(source), stamp(Path(source)))
-        except OSError:
-            return Stamp(Path(source))
-
-    def check(self) -> None:
-        if self.path is not None and Stamp.of(self.path) != self:
-            raise InputError("the input changed while it was being read; nothing was published, run it again")
 
 
 def name_of(source: Any) -> str:

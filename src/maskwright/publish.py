@@ -31,11 +31,7 @@ from maskwright.folder import Contents, KeepPrivate, Written, write_words
 from maskwright.job import Job, command_of, name_of
 from maskwright.judge import INSTEAD, judged
 from maskwright.kernels.randomness import derived, generator
-from maskwright.limits import (
-    GATHERED,
-    SHUFFLED,
-    WORKED_ON,
-)
+from maskwright.limits import GATHERED, SHUFFLED, WORKED_ON
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.parts import MadePart, classes_of, make_part, models_for
@@ -103,7 +99,7 @@ class Run(Session):
                 verdicts = self.recount(made, made.tables)
             release = self.finish(made, verdicts, dict.fromkeys(made.tables))
             with self.in_database(made) as put:
-                made.prepared.stamp.check()
+                made.prepared.check_input()
                 tables = {name: self.engine.hand_over(table) for name, table in made.tables.items()}
                 release = replace(
                     release, parts=tuple(replace(p, table=tables[p.name]) for p in release.parts)
@@ -124,7 +120,7 @@ class Run(Session):
         made = self.make()
         release = self.write(stage, made, keep_private)
         with self.in_database(made) as put, self.step("putting it in place", final=True):
-            made.prepared.stamp.check()
+            made.prepared.check_input()
             stage.commit()
             put()
         self.progress.emit(Event("done", f"published to {stage.destination}"))

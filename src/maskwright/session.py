@@ -18,8 +18,9 @@ from maskwright.core.policy import Policy
 from maskwright.core.summary import Summary
 from maskwright.engines.base import Engine, SummarySpec, Table
 from maskwright.engines.pg_release import check_target
+from maskwright.engines.reading import Stamp
 from maskwright.errors import DestinationError, InputError
-from maskwright.job import Job, Stamp, engine_of
+from maskwright.job import Job, engine_of
 from maskwright.kernels.randomness import generator, secret_key
 from maskwright.limits import Output, check_disk, check_memory, usual_times, working_memory
 from maskwright.resolve import Resolved, flagged_of, reading, resolve
@@ -149,6 +150,11 @@ class Prepared:
     stamp: Stamp
     fingerprint: str
     task: Task
+
+    def check_input(self) -> None:
+        """Refuse an input that is no longer what was read."""
+        if not self.stamp.still():
+            raise InputError("the input changed while it was being read; nothing was published, run it again")
 
 
 def _context(summary: Summary, resolved: Resolved) -> Context:

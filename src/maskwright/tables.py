@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Ints
+from maskwright.core.exact import totals
 from maskwright.core.grouping import Grouping
 from maskwright.core.method import Piece
 from maskwright.core.multivalued import SetColumn
 from maskwright.core.plan import GroupPlan, Plan
 from maskwright.core.policy import Recoding
 from maskwright.engines.base import Engine, Found, Recount, Table, Texts, shared
-from maskwright.engines.keys import Packing, number, totals
+from maskwright.engines.keys import Packing, number
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.recode import bucketize, generalise, permute
 from maskwright.recode.entries import group_column

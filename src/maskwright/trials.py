@@ -69,7 +69,7 @@ class Trials:
             for model in part.models
         )
         release = this.finish(made, verdicts, {layout.name: None for layout in made.layouts})
-        prepared.stamp.check()
+        prepared.check_input()
         return release
 
     def close(self) -> None:

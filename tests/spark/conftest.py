@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support import unavailable
 from tests.spark import cluster, people
 
 if TYPE_CHECKING:
@@ -25,22 +26,16 @@ def master() -> Iterator[str]:
 
         java_home()
     except Exception as problem:
-        _unavailable(str(problem))
+        unavailable(f"no Spark cluster: {problem}")
     try:
         running = cluster.cluster(workers=2, cores=2, memory="1600m", options=cluster.QUICK)
         address = running.__enter__()
     except RuntimeError as problem:
-        _unavailable(str(problem))
+        unavailable(f"no Spark cluster: {problem}")
     try:
         yield address
     finally:
         running.__exit__(None, None, None)
-
-
-def _unavailable(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"no Spark cluster: {reason}")
-    pytest.skip(f"no Spark cluster: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from maskwright.attacks.secrets import NOTHING, Secrets, beside, in_words, secre
 from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints
+from maskwright.core.exact import totals
 from maskwright.core.segments import Ratios
 from maskwright.errors import UsageError
 
@@ -165,8 +166,7 @@ class _Rows:
     def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _Found | None:
         """The worst case when these attributes are known and that one is in question."""
         sensitive = self.target.grouping.summary.sensitive
-        sizes = np.zeros(int(match.max(initial=-1)) + 1, dtype=np.int64)
-        np.add.at(sizes, match, self.rows)
+        sizes = totals(match, self.rows, int(match.max(initial=-1)) + 1)
         code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
         column = self.values[secrets.attribute]
         best: tuple[Fraction, int, int] | None = None
@@ -174,8 +174,7 @@ class _Rows:
         bound = threshold_of(self.target.models, secrets.attribute)
         for s, members in enumerate(secrets.sets):
             inside = np.isin(column, [code[v] for v in members if v in code])
-            held = np.zeros(len(sizes), dtype=np.int64)
-            np.add.at(held, match[inside], self.rows[inside])
+            held = totals(match[inside], self.rows[inside], len(sizes))
             shares = Ratios(held, sizes)
             certain |= held == sizes
             above |= ~shares.at_most(bound)

@@ -17,9 +17,8 @@ from maskwright.core.settings import Registered
 from maskwright.core.summary import Summary
 
 Knowledge = Literal["method", "facts", "values", "releases"]
-MOST_FACTS = (
-    100  # that anybody is taken to know; the time to compute what follows grows with their square and more
-)
+# that anybody is taken to know; the time to compute what follows grows with their square and more
+MOST_FACTS = 100
 
 
 @dataclass(frozen=True)

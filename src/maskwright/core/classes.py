@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.ancestors import Ancestors
+from maskwright.core.exact import totals
 
 Ints = NDArray[np.int64]
 
@@ -77,9 +78,7 @@ def _bincount(index: Ints, weights: Ints, length: int) -> Ints:
     """Sum integer weights per index exactly (np.bincount would go through floats)."""
     if len(weights) == 0 or weights.sum(dtype=np.float64) < 2**52:
         return np.bincount(index, weights=weights, minlength=length).astype(np.int64)
-    out = np.zeros(length, dtype=np.int64)
-    np.add.at(out, index, weights)
-    return out
+    return totals(index, weights, length)
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,6 +92,13 @@ Exact = Annotated[
 ]
 
 
+def totals(numbers: NDArray[np.integer], counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The sum of the counts of each number below n (np.bincount would go through floats)."""
+    result = np.zeros(n, dtype=np.int64)
+    np.add.at(result, numbers, counts)
+    return result
+
+
 def dot(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
     """Σ aᵢ·bᵢ of whole numbers, exactly: in 64 bits where they are enough, else in Python's integers."""
     most = float(np.abs(a).max(initial=0)) * float(np.abs(b).sum(dtype=np.float64))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
+from maskwright.core.exact import totals
 from maskwright.core.hierarchy import Hierarchy
 
 
@@ -95,8 +96,8 @@ class Summary:
     def classes(self, group_of: Ints, n_groups: int) -> Classes:
         """Sizes and sensitive counts when tuple i goes to group `group_of[i]` (negative: to none)."""
         kept = group_of >= 0
-        rows = _sum(group_of[kept], self.rows[kept], n_groups)
-        sizes = _sum(group_of[kept], self.sizes[kept], n_groups)
+        rows = totals(group_of[kept], self.rows[kept], n_groups)
+        sizes = totals(group_of[kept], self.sizes[kept], n_groups)
         if self.shared is not None:
             sizes = sizes + _distinct(group_of[self.shared.tuples], self.shared.people, n_groups)
         sensitive = {name: self._values(name, group_of, n_groups) for name in self.sensitive}
@@ -108,7 +109,7 @@ class Summary:
             raise ValueError("this summary has no joint counts")
         kept = groups >= 0
         cells, groups, rows = cells[kept], groups[kept], rows[kept]
-        sizes = _sum(groups, rows, n_groups)
+        sizes = totals(groups, rows, n_groups)
         sensitive = {
             name: ValueCounts.collect(
                 vc.values, n_groups, groups, self.joint.values[i][cells].astype(np.int64), rows, vc.ordered
@@ -154,12 +155,6 @@ class Summary:
             np.concatenate(counts),
             vc.ordered,
         )
-
-
-def _sum(index: Ints, weights: Ints, length: int) -> Ints:
-    out = np.zeros(length, dtype=np.int64)
-    np.add.at(out, index, weights)
-    return out
 
 
 def _distinct(group: Ints, person: Ints, n_groups: int) -> Ints:

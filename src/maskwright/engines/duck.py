@@ -38,7 +38,6 @@ from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
 from maskwright.engines.database import Database, told
 from maskwright.engines.opening import DuckTable, open_frame, open_path, open_postgres
-from maskwright.engines.reading import stamp
 from maskwright.engines.watching import watched
 from maskwright.errors import DestinationError, InputError, UsageError
 
@@ -244,15 +243,8 @@ class DuckDBEngine:
         return self._db.relation(query, t.parameters)
 
     def _unchanged(self, t: DuckTable) -> None:
-        if t.stamp:
-            try:
-                same = t.stamp == stamp(Path(t.source_file))
-            except OSError:
-                same = False
-            if not same:
-                raise InputError(
-                    f"{t.source_file}: the file was changed while it was being read; start again"
-                )
+        if not t.stamp.still():
+            raise InputError(f"{t.stamp.path}: the file was changed while it was being read; start again")
 
 
 def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
@@ -271,7 +263,6 @@ def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
         sorts=recoded.sorts,
         made_of=recoded.stored,
         stamp=t.stamp,
-        source_file=t.source_file,
     )
 
 

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.exact import totals
 from maskwright.core.plan import GroupPlan, Published
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
-from maskwright.engines.keys import Digits, Packing, number, numbered, totals
+from maskwright.engines.keys import Digits, Packing, number, numbered
 from maskwright.engines.recoding import Recoded, label
 from maskwright.kernels import randomness
 from maskwright.kernels.orders import dealt

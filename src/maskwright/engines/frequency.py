@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.core.classes import Ints, ValueCounts
+from maskwright.core.exact import totals
 from maskwright.core.summary import Joint, Shared, Summary
 from maskwright.engines import sql
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.coding import Coded, Runner, Source, check_known
-from maskwright.engines.keys import Packing, ascending, number, numbered, totals
+from maskwright.engines.keys import Packing, ascending, number, numbered
 from maskwright.errors import InputError
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from sqlglot import exp
 
+from maskwright.core.exact import totals
 from maskwright.core.plan import GroupPlan
 from maskwright.engines import expansion, sql
 from maskwright.engines.coding import Coded, RowRunner, Source
 from maskwright.engines.expansion import Entries, Int32s
-from maskwright.engines.keys import Packing, totals
+from maskwright.engines.keys import Packing
 from maskwright.engines.recoding import Recoded
 from maskwright.errors import InputError
 from maskwright.kernels.orders import dealt

@@ -106,10 +106,3 @@ def numbered(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
     numbers = np.cumsum(new)
     numbers -= 1
     return [k[new] for k in keys], numbers
-
-
-def totals(numbers: Ints, counts: Ints, n: int) -> Ints:
-    """The sum of the counts of each number below n."""
-    result = np.zeros(n, dtype=np.int64)
-    np.add.at(result, numbers, counts)
-    return result

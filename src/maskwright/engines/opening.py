@@ -29,8 +29,7 @@ class DuckTable(Relation):
     Attributes:
         frame: what the caller handed in, when that was not a path.
         typed: published tables: the columns that keep the type of the source.
-        stamp: the file's identity, size and time, where it is read again for each query, and
-        source_file: that file.
+        stamp: of the file, where it is read again for each query.
         origin: the types of the columns in the database server that they come from.
         sets: the columns of sets that were replaced by their bits, as they were.
         sorts: every reading sorts the rows again.
@@ -39,8 +38,7 @@ class DuckTable(Relation):
 
     frame: frames.Frame | None = None
     typed: frozenset[str] = frozenset()
-    stamp: tuple[int, ...] = ()
-    source_file: str = ""
+    stamp: files.Stamp = field(default_factory=files.Stamp)
     origin: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, ColumnInfo] = field(default_factory=dict)
     sorts: bool = False
@@ -114,7 +112,7 @@ def _open_parquet(
     """A file, or a folder whose files are the parts of one table."""
     for part in parts:
         files.check_parquet(part)
-    stamp, patterns, file = files.stamp(path), [glob.escape(str(p)) for p in parts], db.new_name("parquet")
+    stamp, patterns, file = files.Stamp.of(path), [glob.escape(str(p)) for p in parts], db.new_name("parquet")
     try:
         names = files.check_names(_parquet_names(db, patterns[0]), str(path))
         if reserved := {"file_row_number", "file_index"} & {n.lower() for n in names}:
@@ -133,9 +131,7 @@ def _open_parquet(
     except (duckdb.Error, UnicodeDecodeError):
         what = "a file of the folder" if len(parts) > 1 else "the Parquet file"
         raise InputError(f"{path}: {what} is damaged, or of a kind that cannot be read") from None
-    return DuckTable(
-        columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp, source_file=str(path)
-    )
+    return DuckTable(columns, "path", "parquet", str(path), view, parameters, row="r", stamp=stamp)
 
 
 def _rows_before(db: Database, patterns: Sequence[str]) -> exp.Expression:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from maskwright import disk
 from maskwright.engines.base import Reading
@@ -83,10 +83,30 @@ def parquet_parts(path: Path, reading: Reading) -> list[Path]:
     return [check_file(p) for p in parts]
 
 
-def stamp(path: Path) -> tuple[int, ...]:
-    """Identity, size and time of a file, or of all files of a folder: they tell whether it was changed."""
-    listed = sorted(path.iterdir()) if path.is_dir() else [path]
-    return tuple(n for p in listed for n in disk.identity(p))
+@dataclass(frozen=True)
+class Stamp:
+    """Identity, size and times of an input: if they change while it is read, two versions could mix.
+
+    Those of a folder are those of all its files; a file that is gone has none, and of what is no file nothing is known.
+    """
+
+    path: Path | None = None
+    values: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(source: Any) -> Stamp:
+        if not isinstance(source, (str, Path)):
+            return Stamp()
+        path = Path(source)
+        try:
+            listed = sorted(path.iterdir()) if path.is_dir() else [path]
+            return Stamp(path, tuple(n for p in listed for n in disk.identity(p)))
+        except OSError:
+            return Stamp(path)
+
+    def still(self) -> bool:
+        """Is the input as it was?"""
+        return self.path is None or Stamp.of(self.path) == self
 
 
 def format_of(path: Path, reading: Reading) -> str:

@@ -17,10 +17,11 @@ import numpy as np
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.exact import totals
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
 from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_of
-from maskwright.engines.keys import Packing, ascending, numbered, totals
+from maskwright.engines.keys import Packing, ascending, numbered
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
 SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "INT"}

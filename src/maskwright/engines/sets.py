@@ -18,6 +18,7 @@ from maskwright.engines.base import ColumnInfo, Domain
 from maskwright.engines.coding import texts_of
 from maskwright.engines.database import Database
 from maskwright.engines.opening import DuckTable
+from maskwright.engines.reading import Stamp
 from maskwright.engines.relation import element_of, folded, typed_with
 
 BIT = "BOOLEAN"
@@ -61,7 +62,7 @@ def unfold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:
     with db.tables(content):
         db.run(sql.create_table(name, query), parameters)
     originals = {s.name: t.info(s.name) for s in sets}
-    return replace(t, columns=tuple(columns), relation=name, row="rowid", stamp=(), sets=originals)
+    return replace(t, columns=tuple(columns), relation=name, row="rowid", stamp=Stamp(), sets=originals)
 
 
 def fold(db: Database, t: DuckTable, sets: Sequence[SetColumn]) -> DuckTable:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import model_validator
 
 from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.exact import text_of
+from maskwright.core.exact import text_of, totals
 from maskwright.core.model import Context, Need
 from maskwright.core.segments import rounded_down
 from maskwright.core.sensitive import Positive, SensitiveModel, Sets
@@ -60,8 +60,7 @@ class MConfidentiality(SensitiveModel):
         values = []
         for c in range(classes.n):
             part = slice(int(counts.start[c]), int(counts.start[c + 1]))
-            held = np.zeros(set_of.max(initial=0) + 1, dtype=np.int64)
-            np.add.at(held, set_of[counts.codes[part]], counts.counts[part])
+            held = totals(set_of[counts.codes[part]], counts.counts[part], set_of.max(initial=0) + 1)
             key = tuple(sorted(parts[c])), tuple(sorted(held[1:][held[1:] > 0].tolist()))
             if key not in known:
                 known[key] = self._worst(*key, int(classes.sizes[c]))

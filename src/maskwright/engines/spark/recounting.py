@@ -10,9 +10,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from maskwright.core.classes import Ints
+from maskwright.core.exact import totals
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts, shared
-from maskwright.engines.keys import Packing, number, totals
+from maskwright.engines.keys import Packing, number
 from maskwright.engines.relation import Relation
 from maskwright.engines.spark.runner import SparkRunner
 
