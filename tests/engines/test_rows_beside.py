@@ -15,8 +15,7 @@ from sqlglot import exp
 
 from maskwright.engines import sql
 from maskwright.engines.base import Engine, Reading, Recount
-from maskwright.engines.coding import passed
-from maskwright.engines.database import MEMBERS
+from maskwright.engines.passing import MEMBERS, member, passed, passed_texts
 from maskwright.errors import InputError, UsageError
 from tests.engines.conftest import flat, map_to, plan
 
@@ -106,13 +105,82 @@ def test_only_published_texts_become_members(engine: Engine, tmp_path: Path, sta
     assert back.height == (200 if star else 160)
 
 
+def members(engine: Engine, table: Any, name: str) -> tuple[str, ...] | None:
+    """The members of the enumeration that a column of a published table has, if it has one."""
+    db: Any = engine._db  # type: ignore[attr-defined]
+    [kind] = db.relation(sql.select([table.stored(name)], table.source()), table.parameters).types
+    return tuple(sorted(kind.children[0][1])) if kind.id == "enum" else None
+
+
+WARDS = [" east", "west", "n.a.", "quote ' \\ \" ,", "nul \0", None, "", "east"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(WARDS)), min_size=1, max_size=9), st.booleans()
+)
+def test_members_are_the_published_texts_of_what_passes(engine: Engine, rows: Any, star: bool) -> None:
+    """Where rows are left out, what they alone have is no member; values are cleaned as everywhere."""
+    import polars as pl
+
+    frame = pl.DataFrame(rows, schema={"town": pl.String, "ward": pl.String}, orient="row")
+    town = flat("town", ["x", "y", "z"])
+    chosen = plan(("town", "ward"), {"town": (town, 0)}, suppressed=[[3]], star=star)
+    published: Any = engine.recode(engine.open(frame, Reading(missing=("n.a.",))), chosen)
+    clean = {"n.a.": None, "": None, " east": "east"}
+    wanted = [clean.get(ward, ward) for place, ward in rows if star or place != "z"]
+    assert sorted(map(repr, (r["ward"] for r in engine.sample(published, 99)))) == sorted(map(repr, wanted))
+    assert members(engine, published, "ward") == (tuple(sorted({w for w in wanted if w is not None})) or None)
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_members_where_rows_are_in_groups(engine: Engine, left_out: bool) -> None:
+    import polars as pl
+
+    from maskwright.recode import bucketize, generalise
+    from tests.recode.groups import ALL, KEY, Row, example, frame
+
+    table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 4
+    source = frame(table).with_columns(pl.Series("p", ["east", "west", "north"] * 4))
+    made = example(engine, table, [0, -1 if left_out else 0, 1] * 4, source=source)
+    buckets = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
+    for published in (
+        engine.recode(made.table, generalise.plan(made.grouping, ALL, (), KEY)),
+        engine.bucketize(made.table, buckets)["quasi-identifiers"],
+    ):
+        wards = ("east", "north") if left_out else ("east", "north", "west")
+        assert members(engine, published, "p") == wards
+        assert sorted(str(r["p"]) for r in engine.sample(published, 99)) == sorted(wards * 4)
+
+
+def test_a_text_that_was_not_there_before_is_refused(engine: Engine, file: Write) -> None:
+    """Never published as missing: the table is not the one that was looked at."""
+    db: Any = engine._db  # type: ignore[attr-defined]
+    table: Any = engine.open(file("a,b\nx,1\ny,2\n,3\n"), Reading())
+    value, texts = passed_texts(db, table, "a")
+    assert texts == ["x", "y"]
+    shown = sql.cast(member(db, "all", texts, value.copy()), "TEXT")
+    assert set(db.rows(sql.select([shown], table.source()), table.parameters)) == {("x",), ("y",), (None,)}
+    other = sql.cast(member(db, "some", ["x"], value.copy()), "TEXT")
+    with pytest.raises(InputError):
+        db.rows(sql.select([other], table.source()), table.parameters)
+
+
+@pytest.mark.parametrize("n", [MEMBERS, MEMBERS + 1])
+def test_columns_with_many_texts_pass_as_they_are(engine: Engine, n: int) -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"note": [f"note {i}" for i in range(n)] * 2})
+    published: Any = engine.recode(engine.open(frame, Reading()), plan(["note"], {}))
+    assert (members(engine, published, "note") is None) == (n > MEMBERS)
+    assert {r["note"] for r in engine.sample(published, 2 * n)} == set(frame["note"])
+
+
 def test_many_texts_are_no_enumeration(engine: Engine) -> None:
     db: Any = engine._db  # type: ignore[attr-defined]
     for n, kind in ((MEMBERS, "ENUM"), (MEMBERS + 1, "VARCHAR")):
         name = db.new_name("texts")
-        texts = np.array([f"t{i}" for i in range(n)], dtype=object)
-        db.fill(name, iter([{"k": np.arange(n), "t": texts}]))
-        looked = db.lookup(name, sql.integer(n - 1), published=True)
+        looked = db.lookup_text(name, [f"t{i}" for i in range(n)], sql.integer(n - 1), published=True)
         typed = exp.Anonymous(this="typeof", expressions=[looked.copy()])
         assert db.rows(exp.select(typed).select(sql.cast(looked, "TEXT")), {})[0][0].startswith(kind)
 
@@ -151,7 +219,7 @@ def test_what_was_stored_for_a_table_can_be_forgotten(engine: Engine, file: Writ
 
 
 def test_enumerations_are_written_by_one_thread(
-    engine: Engine, file: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads of DuckDB 2.0.0 now and then write a rare member of an enumeration as an empty text."""
     db: Any = engine._db  # type: ignore[attr-defined]
@@ -171,7 +239,9 @@ def test_enumerations_are_written_by_one_thread(
 
     monkeypatch.setattr(type(db), "relation", Spied)
     db.con.execute("SET threads = 2")
-    source = engine.open(file("a,b\nx,1\ny,2\n"), Reading())
+    import polars as pl
+
+    source = engine.open(pl.DataFrame({"a": ["x", "y"], "b": [1, 2]}), Reading())
     values = flat("a", ["x", "y"])
     used = replace(map_to(values, 0), used=np.array([1, 2], dtype=np.int32))
     whole = replace(plan(["a", "b"], {"a": (values, 0)}), maps=[used])

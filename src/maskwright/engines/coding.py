@@ -66,10 +66,15 @@ class Runner(Protocol):
     ) -> AbstractContextManager[None]:
         """The result of a query as a table, there as long as the context."""
 
-    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
-        """What a small table (k, t) has for a code, null where it has none. Rows that have an order keep it.
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Rows that have an order keep it."""
 
-        `published`: all of its texts are in the release, so that they may be written as a dictionary.
+    def lookup_text(
+        self, name: str, texts: Sequence[str | None], code: exp.Expression, published: bool
+    ) -> exp.Expression:
+        """The text of a code, which is its place in the list; rows keep their order. `name` is for what is stored.
+
+        `published`: all of the texts are in the release, so that they may be written as a dictionary.
         """
 
 
@@ -81,6 +86,9 @@ class RowRunner(Runner, Protocol):
 
     def slices(self, name: str, rows: int) -> Iterator[Arrays]:
         """The rows of a stored table, so many at a time, in any order."""
+
+    def enumeration(self, name: str, texts: Sequence[str]) -> exp.DataType:
+        """A type whose members are these texts."""
 
 
 @dataclass(frozen=True)
@@ -160,21 +168,6 @@ def _domain(values: Sequence[str]) -> Arrays:
     if len(set(values)) != len(values):
         raise ValueError("a domain lists a value twice")
     return {"v": texts_of(values), "k": np.arange(1, len(values) + 1, dtype=np.int64)}
-
-
-def passed(runner: Runner, table: Source, name: str) -> exp.Expression:
-    """A column that passes through. Where all of its distinct texts are clean, rows need not be cleaned one by one."""
-    info = table.info(name)
-    if info.type.upper() != "VARCHAR" or "blanks" not in table.parameters:  # a published table is clean
-        return table.value(name)
-    distinct = sql.select([sql.alias(table.raw(name), "raw")], table.source(), distinct=True)
-    raw = sql.column("raw", "a")
-    unclean = exp.NullSafeNEQ(this=raw, expression=sql.cleaned(raw.copy(), info, table.parameters))
-    # not a condition: that would be asked of every row, before they are made distinct
-    counted = exp.Count(this=sql.case((unclean, sql.integer(1)), otherwise=exp.null()))
-    query = sql.select([counted], distinct.subquery("a", copy=False))
-    clean = runner.rows(query, table.parameters) == [(0,)]
-    return table.raw(name) if clean else table.value(name)
 
 
 def texts_of(texts: Sequence[str | None]) -> np.ndarray[Any, Any]:

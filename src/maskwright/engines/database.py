@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from maskwright import disk
 from maskwright.engines import sql
+from maskwright.engines.coding import texts_of
+from maskwright.engines.passing import MEMBERS
 from maskwright.errors import InputError, UsageError, interrupted
-
-MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repeats them
 
 
 class Database:
@@ -142,37 +142,49 @@ class Database:
             )
             yield self.arrays(sql.select([exp.Star()], sql.relation(name), where=[here]), {})
 
-    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
-        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order.
-
-        Codes are consecutive. The values become a variable of the connection, a list in the order of the codes. Texts
-        that are all published become members of an enumeration, which takes a byte or two in a row, and which the
-        Parquet writer need not look up: it writes all members as the dictionary of a column.
-        """
-        value = self._enumerated(name) if published else sql.column("t")
-        ordered = exp.Order(this=value, expressions=[sql.column("k")])
-        values = exp.Anonymous(this="list", expressions=[ordered])
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order."""
         [(first,)] = self.rows(sql.select([exp.Min(this=sql.column("k"))], sql.relation(name)), {})
-        query = sql.select([values], sql.relation(name))
+        place = exp.Sub(this=exp.Paren(this=code), expression=sql.integer(first or 0))
+        return self._looked_up(name, sql.relation(name), sql.column("t"), place)
+
+    def lookup_text(
+        self, name: str, texts: Sequence[str | None], code: exp.Expression, published: bool
+    ) -> exp.Expression:
+        """The text of a code. Published texts, if they are a few, become members of an enumeration.
+
+        That takes a byte or two in a row, and the Parquet writer need not look it up: it writes all members as the
+        dictionary of a column.
+        """
+        members = sorted({text for text in texts if text is not None}) if published else []
+        value: exp.Expression = sql.column("t")
+        if 0 < len(members) <= MEMBERS:
+            value = exp.cast(value, self.enumeration(name, members))
+        with self.tables({"given": {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}}):
+            return self._looked_up(name, sql.relation("given"), value, code)
+
+    def _looked_up(
+        self, name: str, table: exp.Table, value: exp.Expression, place: exp.Expression
+    ) -> exp.Expression:
+        """Make the values of a table (k, t) a variable of the connection, a list in the order of the codes."""
+        ordered = exp.Order(this=value, expressions=[sql.column("k")])
+        query = sql.select([exp.Anonymous(this="list", expressions=[ordered])], table)
         with told():
             self.con.execute(f"SET VARIABLE {name} = ({query.sql('duckdb')})")
         found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(name)])
-        place = exp.Add(this=exp.Paren(this=code), expression=sql.integer(1 - (first or 0)))
+        place = exp.Add(this=exp.Paren(this=place), expression=sql.integer(1))
         return exp.Anonymous(this="list_extract", expressions=[found, place])
 
-    def _enumerated(self, name: str) -> exp.Expression:
-        """The column `t` of a small table, as a member of an enumeration where it has a few texts."""
-        value = sql.column("t")
-        texts = sql.select([value], sql.relation(name), where=[sql.not_null(value.copy())], distinct=True)
-        with told():
-            kind = self.con.table(name).types[1]
-        if kind != "VARCHAR":
-            return value
-        if not 0 < len(self.rows(texts, {})) <= MEMBERS:
-            return value
-        with told():
-            self.con.execute(f"CREATE TYPE {name}_members AS ENUM ({texts.order_by(value).sql('duckdb')})")
-        return exp.cast(value, exp.DataType.build(f"{name}_members", udt=True))
+    def enumeration(self, name: str, texts: Sequence[str]) -> exp.DataType:
+        """A type whose members are these texts."""
+        with self.tables({"members": {"t": np.array(texts, dtype=object)}}), told():
+            self.con.execute(f"CREATE TYPE {name}_members AS ENUM (FROM members)")
+        return exp.DataType.build(f"{name}_members", udt=True)
+
+    def members(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[str] | None:
+        """The members of the enumeration that the one column of a query holds, if it holds one."""
+        [kind] = self.relation(query, parameters).types
+        return list(kind.children[0][1]) if kind.id == "enum" else None
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:

@@ -174,12 +174,18 @@ class DuckDBEngine:
             for info in kept.columns:
                 spreadsheet.refuse_name(info.name)
                 if spreadsheet.can_hold(info):
-                    text = kept.text(info.name)
-                    spreadsheet.refuse(self._db, kept.source(), info.name, text, kept.parameters)
+                    self._refuse_formulas(kept, info.name)
             self._write(kept, path, format, formulas)
         finally:
             if kept is not t:
                 self._db.run(sql.drop_table(str(kept.relation)), {})
+
+    def _refuse_formulas(self, t: DuckTable, name: str) -> None:
+        members = self._db.members(sql.select([t.stored(name)], t.source()), t.parameters)
+        if members is None:
+            spreadsheet.refuse(self._db, t.source(), name, t.text(name), t.parameters)
+        else:  # rows have nothing else, and all of them are published
+            spreadsheet.refuse_among(name, members)
 
     def _write(self, t: DuckTable, path: Path, format: str, formulas: Formulas) -> None:
         value, escaped = (t.text, formulas == "escape") if format == "csv" else (t.stored, False)

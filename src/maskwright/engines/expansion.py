@@ -12,7 +12,7 @@ Rows are kept as packed codes; the published table is a query that decodes them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +24,9 @@ from maskwright.core.exact import totals
 from maskwright.core.plan import GroupPlan, Published
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, passed, texts_of
+from maskwright.engines.coding import Arrays, RowRunner, Runner, Source, texts_of
 from maskwright.engines.keys import Digits, Packing, number, numbered
+from maskwright.engines.passing import member, passed_texts, texts_of_rows
 from maskwright.engines.recoding import Recoded, label
 from maskwright.kernels import randomness
 from maskwright.kernels.orders import dealt
@@ -148,7 +149,16 @@ def create(
     rng = generator(plan.key, purpose)
     rows = _shuffled(parts, rng) if of_source is None else _beside(parts, of_source, rng)
     runner.fill(f"{target}_rows", rows)
-    infos, items, typed = decoded(runner, table, plan, target, columns, parts)
+    passing = {}
+    if of_source is not None:
+        all_there = bool((of_source >= 0).all())
+        known = {c.name for part in parts for c in part.columns}
+        passing = {
+            name: _passing(runner, table, name, f"{target}_{position}", f"{target}_rows", all_there)
+            for position, name in enumerate(columns)
+            if name not in known
+        }
+    infos, items, typed = decoded(runner, table, plan, target, columns, parts, passing)
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
     stored = sql.relation(f"{target}_rows", "x")
     if of_source is None:
@@ -158,6 +168,18 @@ def create(
     return Recoded(infos, typed, query, dict(table.parameters), of_source is not None, (f"{target}_rows",))
 
 
+def _passing(
+    runner: RowRunner, table: Source, name: str, kind: str, rows: str, all_there: bool
+) -> exp.Expression:
+    """What a column shows that passes through. The table `rows` says which rows of the source are left out."""
+    value, texts = passed_texts(runner, table, name)
+    if texts and not all_there:
+        stored = sql.relation(rows, "x")
+        query = sql.side_by_side([value.copy()], table.source(), table.row_number(), stored, ordered=False)
+        texts = texts_of_rows(runner, query, table.parameters)
+    return member(runner, kind, texts, value)
+
+
 def decoded(
     runner: Runner,
     table: Source,
@@ -165,10 +187,11 @@ def decoded(
     target: str,
     columns: Sequence[str],
     parts: Sequence[Entries],
+    passing: Mapping[str, exp.Expression],
 ) -> tuple[tuple[ColumnInfo, ...], list[exp.Expression], frozenset[str]]:
     """What the columns of a table `x` of packed rows show: what each is, its value, and those with the source's type.
 
-    The group comes first, where it is published. What no part knows passes through from the source.
+    The group comes first, where it is published. What no part knows is `passing` through from the source.
     """
     infos, items = list[ColumnInfo](), list[exp.Expression]()
     if plan.group_column is not None:
@@ -180,7 +203,7 @@ def decoded(
         info = table.info(name)
         if name not in place:
             infos.append(ColumnInfo(name, "text", "VARCHAR") if info.kind == "text" else info)
-            items.append(passed(runner, table, name))
+            items.append(passing[name])
             typed.append(name)
             continue
         p, i = place[name]
@@ -188,32 +211,39 @@ def decoded(
         if shown.texts is None:
             typed.append(name)
         plain = shown.texts is not None or info.kind == "text"
-        store_texts(runner, table, shown, parts[p].used(i), decode, plain)
-        items.append(runner.lookup(decode, sql.digit(parts[p].packing, i + 1, "x", f"p{p}w"), plain))
+        code = sql.digit(parts[p].packing, i + 1, "x", f"p{p}w")
+        items.append(looked_up(runner, table, shown, parts[p].used(i), code, decode, plain))
         infos.append(ColumnInfo(name, "text", "VARCHAR") if plain else info)
     return tuple(infos), items, frozenset(typed)
 
 
-def store_texts(
-    runner: Runner, table: Source, shown: Shown, used: set[int], decode: str, plain: bool
-) -> None:
-    """A table (k, t) with what is published for each code: texts, or values in the type of the source.
+def looked_up(
+    runner: Runner,
+    table: Source,
+    shown: Shown,
+    used: set[int],
+    code: exp.Expression,
+    decode: str,
+    plain: bool,
+) -> exp.Expression:
+    """What is published for a code: texts (`plain`), or values in the type of the source.
 
-    It holds nothing that is not published: what it holds may be written as a dictionary.
+    What is stored for that, under the name `decode`, holds nothing that is not published: it may be written as a
+    dictionary.
     """
-    given = f"{decode}_given"
     if plain:
         known: Sequence[str | None] = shown.texts or (None, *shown.domain)
-        texts = [label(text) if code in used else None for code, text in enumerate(known)]
-        content: Arrays = {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}
-        query = sql.select(sql.columns(["k", "t"]), sql.relation(given))
-    else:
-        codes = np.arange(1, len(shown.domain) + 1, dtype=np.int64)
-        content = {"v": texts_of(shown.domain), "k": codes}
-        info = table.info(shown.name)
-        query = sql.values_of(table.source(), table.raw(shown.name), info, table.parameters, given)
+        texts = [label(text) if k in used else None for k, text in enumerate(known)]
+        return runner.lookup_text(decode, texts, code, published=True)
+    given, info = f"{decode}_given", table.info(shown.name)
+    content = {
+        "v": texts_of(shown.domain),
+        "k": np.arange(1, len(shown.domain) + 1, dtype=np.int64),
+    }
+    query = sql.values_of(table.source(), table.raw(shown.name), info, table.parameters, given)
     with runner.tables({given: content}):
         runner.run(sql.create_table(decode, query), table.parameters)
+    return runner.lookup(decode, code)
 
 
 def _shuffled(parts: Sequence[Entries], rng: np.random.Generator) -> Iterator[Arrays]:
@@ -262,9 +292,8 @@ def reordered(runner: RowRunner, target: str, recoded: Recoded, key: str) -> Rec
     place = permutation(n, generator(key, "order of rows"))
     chunks = ({"place": place[begin : begin + CHUNK]} for begin in range(0, max(n, 1), CHUNK))
     runner.fill(f"{target}_rows", chunks)
-    items = [sql.column(f"c{i}", "t") for i in range(len(recoded.columns))]
     stored, row = sql.relation(target, "t"), sql.column("rowid", "t")
-    query = sql.side_by_side(items, stored, row, sql.relation(f"{target}_rows", "x"))
+    query = sql.side_by_side(recoded.query.expressions, stored, row, sql.relation(f"{target}_rows", "x"))
     return replace(recoded, query=query, sorts=True, stored=(target, f"{target}_rows"))
 
 

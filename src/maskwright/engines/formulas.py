@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -41,7 +41,15 @@ def refuse(
     bad = exp.And(this=_matches(sql.column("v"), RUNS), expression=exp.Not(this=_harmless(sql.column("v"))))
     # not a condition: that would be asked of every row, before they are made distinct
     one = exp.Min(this=sql.case((bad, sql.column("v")), otherwise=exp.null()))
-    found = db.rows(sql.select([one], distinct), parameters)[0][0]
+    _refuse(name, db.rows(sql.select([one], distinct), parameters)[0][0])
+
+
+def refuse_among(name: str, texts: Iterable[str]) -> None:
+    """The same where all texts of the column are known."""
+    _refuse(name, min(filter(would_run, texts), default=None))
+
+
+def _refuse(name: str, found: str | None) -> None:
     if found is not None:
         raise InputError(
             f"column {name!r}: a spreadsheet would run the cell {shown(found)} as a formula; {REMEDY}"

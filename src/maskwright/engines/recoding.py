@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
 from maskwright.core.hierarchy import TOP
 from maskwright.core.plan import ColumnMap, Plan
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
-from maskwright.engines.coding import Arrays, Coded, RowRunner, Source, passed, texts_of
+from maskwright.engines.coding import Arrays, Coded, RowRunner, Source
 from maskwright.engines.keys import Packing, number
+from maskwright.engines.passing import member, passed_texts, texts_of_rows
 
 SUPPRESSED = "suppressed"
 
@@ -44,45 +44,50 @@ def recode(runner: RowRunner, table: Source, plan: Plan, target: str) -> Recoded
     """One map per quasi-identifier. The rows are stored as they come; their order is left to whoever reads them."""
     by_name, maps = plan.by_name, maps_with_codes(plan, table)
     coded = Coded(table, tuple(m.hierarchy.attribute for m in maps), tuple(m.hierarchy.values for m in maps))
-    columns, items = [], []
+    columns, items, passing = list[ColumnInfo](), list[exp.Expression](), dict[int, list[str]]()
     for position, name in enumerate(plan.columns):
-        value, info = _published(
-            runner, table, coded, name, by_name.get(name), plan.stars, f"{target}_{position}"
-        )
-        columns.append(info)
+        kind, map_, info = f"{target}_{position}", by_name.get(name), table.info(name)
+        if map_ is None or (map_.identity and not plan.stars and info.kind != "text"):
+            value, passing[position] = passed_texts(runner, table, name)
+            value = member(runner, kind, passing[position], value)
+        else:
+            value = _labels(runner, coded, map_, plan.stars, kind)
+            info = ColumnInfo(name, "text", "VARCHAR")
+        columns.append(ColumnInfo(name, "text", "VARCHAR") if info.kind == "text" else info)
         items.append(sql.alias(value, f"c{position}"))
     joins, where, content = kept_rows(plan, table, coded)
     order = [] if plan.key else [table.row_number()]
     query = sql.select(items, table.source(), joins=joins, where=where, order=order, tables=coded.tables())
     with runner.tables(content):
         runner.run(sql.create_table(target, query), table.parameters)
-    kept = with_their_type(plan)
-    stored = sql.select([sql.column(f"c{i}", "t") for i in range(len(columns))], sql.relation(target, "t"))
-    return Recoded(tuple(columns), kept, stored, {}, False, (target,))
+    shown: list[exp.Expression] = [sql.column(f"c{i}", "t") for i in range(len(columns))]
+    if where:
+        for i, texts in passing.items():
+            shown[i] = _of_kept_rows(runner, target, i, texts)
+    stored = sql.select([sql.alias(v, f"c{i}") for i, v in enumerate(shown)], sql.relation(target, "t"))
+    return Recoded(tuple(columns), with_their_type(plan), stored, {}, False, (target,))
 
 
-def _published(
-    runner: RowRunner,
-    table: Source,
-    coded: Coded,
-    name: str,
-    map_: ColumnMap | None,
-    stars: bool,
-    decode: str,
-) -> tuple[exp.Expression, ColumnInfo]:
-    """What is published of a column, and what that is: text, unless the column keeps its type."""
-    info, plain = table.info(name), ColumnInfo(name, "text", "VARCHAR")
-    if map_ is None or (map_.identity and not stars and info.kind != "text"):
-        return passed(runner, table, name), plain if info.kind == "text" else info
-    code = coded.code(coded.names.index(name))
+def _labels(runner: RowRunner, coded: Coded, map_: ColumnMap, stars: bool, decode: str) -> exp.Expression:
+    """What is published of a quasi-identifier: texts."""
+    code = coded.code(coded.names.index(map_.hierarchy.attribute))
     used = set(range(len(map_.texts)) if map_.used is None else map_.used.tolist())
     texts = [label(text) if i in used else None for i, text in enumerate(map_.texts)]
     if stars:
         away = sql.not_null(sql.column("k0", SUPPRESSED))
         code = sql.case((away, sql.integer(len(texts))), otherwise=code)
         texts.append(TOP)
-    runner.fill(decode, iter([{"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}]))
-    return runner.lookup(decode, code, map_.used is not None), plain
+    return runner.lookup_text(decode, texts, code, map_.used is not None)
+
+
+def _of_kept_rows(runner: RowRunner, target: str, i: int, texts: list[str]) -> exp.Expression:
+    """Column i of a stored table, whose members may be texts of rows that were left out: those are members no more."""
+    value = sql.column(f"c{i}", "t")
+    if not texts:
+        return value
+    text = sql.cast(value.copy(), "TEXT")
+    kept = texts_of_rows(runner, sql.select([text.copy()], sql.relation(target, "t")), {})
+    return value if kept == texts else member(runner, f"{target}_{i}_kept", kept, text)
 
 
 def maps_with_codes(plan: Plan, table: Source) -> list[ColumnMap]:

@@ -20,8 +20,9 @@ from maskwright.core.classes import Ints
 from maskwright.core.exact import totals
 from maskwright.engines import sql
 from maskwright.engines.base import Found, Recount, Texts
-from maskwright.engines.coding import RowRunner, Runner, Source, passed, texts_of
+from maskwright.engines.coding import RowRunner, Runner, Source, texts_of
 from maskwright.engines.keys import Packing, ascending, numbered
+from maskwright.engines.passing import passed
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
 SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "INT"}
@@ -181,7 +182,7 @@ def holds(runner: RowRunner, table: Source, columns: Sequence[str], rows: Iterab
         else:
             decode = runner.new_name("planned")
             _store_hashes(runner, known, whole, decode)
-            planned.append(runner.lookup(decode, code, published=False))
+            planned.append(runner.lookup(decode, code))
     [there] = runner.rows(sql.select(_sums(found, sql.integer(1)), table.source()), table.parameters)
     sums = sql.select(_sums(planned, sql.column("n", "planned")), sql.relation("planned"))
     wanted = [0] * len(there)

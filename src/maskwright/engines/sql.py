@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from sqlglot import exp, parse_one
@@ -159,8 +159,13 @@ def update(name: str, values: Mapping[str, exp.Expression]) -> exp.Update:
     return exp.Update(this=relation(name), expressions=[equal(column(c), v) for c, v in values.items()])
 
 
+@cache
+def _drop() -> Any:
+    return parse_one("DROP TABLE x")  # the arguments of exp.Drop differ between versions of sqlglot
+
+
 def drop_table(name: str) -> exp.Expression:
-    statement: Any = parse_one("DROP TABLE x")  # the arguments of exp.Drop differ between versions of sqlglot
+    statement: Any = _drop().copy()
     statement.find(exp.Identifier).replace(exp.to_identifier(name, quoted=True))
     result: exp.Expression = statement
     return result
@@ -307,6 +312,7 @@ def side_by_side(
     source: exp.Expression,
     row: exp.Expression,
     stored: exp.Expression,
+    ordered: bool = True,
 ) -> exp.Select:
     """A source beside a stored table `x` that has one row for each of its rows; sorted by `x.place`, if not negative.
 
@@ -320,7 +326,9 @@ def side_by_side(
     place = case((same, column("place", "x")), otherwise=wrong)
     there = exp.GTE(this=place, expression=integer(0))
     beside = exp.Join(this=stored, method="POSITIONAL")
-    return select(items, source, joins=[beside], where=[there], order=[column("place", "x")])
+    return select(
+        items, source, joins=[beside], where=[there], order=[column("place", "x")] if ordered else []
+    )
 
 
 def count_by(query: exp.Select, groups: Sequence[str], *counted: exp.Expression) -> exp.Select:

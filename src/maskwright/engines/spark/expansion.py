@@ -34,7 +34,7 @@ def create(
         runner.view(rows, runner.from_arrays({**words, TIMES: parts[0].rows}))
     else:
         matched(runner, rows, parts, plan.key, purpose)
-    infos, items, typed = decoded(runner, table, plan, target, columns, parts)
+    infos, items, typed = decoded(runner, table, plan, target, columns, parts, {})
     named = [sql.alias(item, f"c{i}") for i, item in enumerate(items)]
     times = TIMES if len(parts) == 1 else None
     if times is not None:

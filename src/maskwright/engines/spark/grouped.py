@@ -128,8 +128,8 @@ class _Draft:
             return sql.column(f"p{number}", ROWS), plain if info.kind == "text" else info
         code, plain_text = self.codes[name], info.kind == "text" or self.codes[name].shown.texts is not None
         decode = f"{target}_{self.table.position(name)}"
-        expansion.store_texts(runner, self.table, code.shown, code.used, decode, plain_text)
-        value = runner.lookup(decode, sql.digit(code.packing, code.digit, code.table), plain_text)
+        digit = sql.digit(code.packing, code.digit, code.table)
+        value = expansion.looked_up(runner, self.table, code.shown, code.used, digit, decode, plain_text)
         return value, plain if plain_text else info
 
 

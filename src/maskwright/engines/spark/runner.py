@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from sqlglot import exp
 
 from maskwright.engines import sql
-from maskwright.engines.coding import Arrays
+from maskwright.engines.coding import Arrays, texts_of
 from maskwright.engines.spark.dialect import rendered
 from maskwright.engines.spark.session import unnoticed
 from maskwright.errors import Cancelled, InputError
@@ -74,7 +74,16 @@ class SparkRunner:
             for name in content:
                 self.drop(name)
 
-    def lookup(self, name: str, code: exp.Expression, published: bool) -> exp.Expression:
+    def lookup_text(
+        self, name: str, texts: Sequence[str | None], code: exp.Expression, published: bool
+    ) -> exp.Expression:
+        content = {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}
+        with self.tables({f"{name}_given": content}):
+            query = sql.select(sql.columns(["k", "t"]), sql.relation(f"{name}_given"))
+            self.run(sql.create_table(name, query), {})
+        return self.lookup(name, code)
+
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
         """By its place in a list, which is made once and sent with the query: no rows are joined."""
         pair = exp.Anonymous(this="struct", expressions=sql.columns(["k", "t"]))
         pairs = exp.Anonymous(
