@@ -6,6 +6,7 @@
     python benchmarks/bench_scale.py --format csv           CSV in and out
     python benchmarks/bench_scale.py --fine                 every column drawn by itself: most rows are alone
     python benchmarks/bench_scale.py --few                  the people as they are: as many combinations for any rows
+    python benchmarks/bench_scale.py --tables FOLDER        keep the tables there, and use those that are there
 
 Twelve columns: people of the Adult table, drawn with replacement, their age moved by up to two years, in one of 100
 regions (eight quasi-identifiers, the occupation is sensitive), and three other columns, which are published with
@@ -158,11 +159,20 @@ def measured(what: Callable[[], Any]) -> None:
     print(json.dumps(result))
 
 
+def table(given: argparse.Namespace, rows: int, folder: Path) -> Path:
+    """The table of so many rows, made unless it is kept from an earlier run."""
+    kind = "fine" if given.fine else "few" if given.few else "people"
+    path: Path = (given.tables or folder) / f"{kind}-{rows}.{given.format}"
+    if not path.exists():
+        made = path.with_name(f"making-{path.name}")
+        make(rows, made, given.fine, given.few)
+        made.rename(path)
+    return path
+
+
 def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets) -> dict[str, float]:
     """Print a line for each case; gives the seconds that each takes for a million rows."""
-    source, few = folder / f"rows.{given.format}", folder / f"few.{given.format}"
-    make(rows, source, given.fine, given.few)
-    make(FEW, few, given.fine, given.few)
+    source, few = (table(given, n, folder) for n in (rows, FEW))
     times, passes = TIMES if rows <= 1_000_000 else 1, given.pass_through
     base = best(times, "copy", str(source), str(folder / f"copy.{given.format}"))
     print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mib']} MiB", flush=True)
@@ -197,6 +207,7 @@ def main() -> int:
     drawn.add_argument("--fine", action="store_true")
     drawn.add_argument("--few", action="store_true")
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER")
     parser.add_argument("--alone", nargs=3, metavar=("CASE", "SOURCE", "TARGET"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.alone:
