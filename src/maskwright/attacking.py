@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from maskwright.attacks import ATTACKS
+from maskwright.attacks import ATTACKS, WITHOUT_VALUES
 from maskwright.core.adversary import MOST_FACTS, Adversary, Attack, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.grouping import Grouping
@@ -49,6 +49,8 @@ def attack_target(
     enough for; the worst belief first."""
     releases = [target] if isinstance(target, Target) else target
     tables = [table for release in releases for table in release.tables]
+    if not any(table.grouping.classes.sensitive for table in tables):
+        attacks = [a for a in attacks if not isinstance(a, str) or a in WITHOUT_VALUES or a not in ATTACKS]
     able = [a for a in map(_built, attacks) if a.suits(adversary)]
     found = [b for a in able if (b := a.over(tables, adversary)) is not None]
     looked = next((t.chosen_by_looking for t in tables if t.chosen_by_looking), "")

@@ -268,6 +268,8 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; every outcome is one clear line and an exit code, never a traceback."""
+    # to find plugins, pydantic would read what every installed package says of itself
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     with Stopping(ends_here=arguments is None) as stopping:
         return _main(list(sys.argv[1:] if arguments is None else arguments), stopping)
 

@@ -23,6 +23,9 @@ ATTACKS: Registry[Attack] = Registry(
     },
 )
 
+# the others are about sensitive values: where there are none, they need not even be imported
+WITHOUT_VALUES = frozenset({"linkage", "intersection"})
+
 
 def __getattr__(name: str) -> Any:
     if name == "possible_worlds":  # not an attack on a release: it takes rows and groups

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from maskwright.attacks.background_knowledge import one_value_each, worst_case
 from maskwright.attacks.findings import limit
@@ -27,7 +26,8 @@ from maskwright.attacks.replay import (
     same_without_values,
 )
 from maskwright.attacks.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.attacks.timed import Timed
+from maskwright.core.adversary import About, Adversary, Knowledge, Target
 from maskwright.core.beliefs import Belief, Beliefs
 from maskwright.core.classes import Ints, ValueCounts
 from maskwright.core.disclosure import Atom, Witness
@@ -40,20 +40,12 @@ from maskwright.kernels.max_disclosure import max_disclosure, measure
 CELLS = 4_000_000  # people times worlds that are kept in memory
 
 
-class Combined(Attack):
-    """The largest belief of somebody who knows the method and k facts, with the worst facts in words.
-
-    Attributes:
-        draws: on how many possible worlds the method is run again at most, and
-        seconds: how long that may take.
-    """
+class Combined(Timed):
+    """The largest belief of somebody who knows the method and k facts, with the worst facts in words."""
 
     name: ClassVar[str] = "combined"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "facts"})
-
-    draws: int = Field(default=10_000, ge=10, le=10_000_000)
-    seconds: float = Field(default=3.0, gt=0)
 
     def applies(self, target: Target) -> bool:
         grouping = target.grouping

@@ -42,18 +42,17 @@ from maskwright.attacks.secrets import (
     secrets_of,
 )
 from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.attacks.timed import Timed
+from maskwright.core.adversary import About, Adversary, Knowledge, Target
 from maskwright.core.beliefs import Beliefs
 from maskwright.core.guarantees import BLIND, family, promise
 from maskwright.core.worlds.explore import Budget
 
 
-class Minimality(Attack):
+class Minimality(Timed):
     """The belief of somebody who knows the method, and so why nothing finer was published.
 
     Attributes:
-        draws: on how many possible worlds the method is run again at most, and
-        seconds: how long that may take. The result says how far it got.
         method: a function f(qi, sa, rng) → groups of row numbers, in place of the release's own method.
     """
 
@@ -61,8 +60,6 @@ class Minimality(Attack):
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
 
-    draws: int = Field(default=10_000, ge=10, le=10_000_000)
-    seconds: float = Field(default=3.0, gt=0)
     method: Callable[..., Any] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:

@@ -122,12 +122,16 @@ class Attack(Registered):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """Attack one table."""
 
+    def each(self, targets: Sequence[Target], adversary: Adversary) -> list[tuple[Target, Beliefs]]:
+        """Attack each table where there is anything to do."""
+        return [(t, self.run(t, adversary)) for t in targets if self.applies(t)]
+
     def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
         """Attack all tables of a release, or of several: by default each by itself, and the worst belief counts.
 
         None: there is nothing for this attack to do.
         """
-        found = [(t, self.run(t, adversary)) for t in targets if self.applies(t)]
+        found = self.each(targets, adversary)
         if len(targets) == 1 or not found:
             return found[0][1] if found else None
         table, worst = max(found, key=lambda item: item[1].worst.upper)
