@@ -171,17 +171,15 @@ def table(given: argparse.Namespace, rows: int, folder: Path) -> Path:
 
 
 def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets) -> dict[str, float]:
-    """Print a line for each case; gives the seconds that each takes for a million rows."""
-    source, few = (table(given, n, folder) for n in (rows, FEW))
+    """Print a line for each case; gives the CPU seconds of each."""
+    source = table(given, rows, folder)
     times, passes = TIMES if rows <= 1_000_000 else 1, given.pass_through
     base = best(times, "copy", str(source), str(folder / f"copy.{given.format}"))
     print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mib']} MiB", flush=True)
-    per_row = {"copy": 1e6 * base["cpu"] / rows}
+    taken = {"copy": float(base["cpu"])}
     for case in given.case:
-        rest = [str(folder / f"out-{case}"), *(["--pass-through"] if passes else [])]
-        found, fixed = best(times, case, str(source), *rest), best(TIMES, case, str(few), *rest)["pipeline"]
-        pipeline = found["pipeline"]
-        per_row[case] = 1e6 * (pipeline - fixed) / (rows - FEW)
+        found = best(times, *run_of(given, case, source, folder))
+        taken[case] = pipeline = found["pipeline"]
         parts = ", ".join(f"{name} {t:.2f}" for name, t in found["steps"].items())
         what, ratio = f"{case}, {rows:,} rows", pipeline / base["cpu"]
         limited = rows >= 10_000_000 and given.format == "parquet" and not given.fine
@@ -189,11 +187,30 @@ def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets
         memory = targets.met(what, found["mib"], 4096, "MiB")
         print(
             f"  {case}: pipeline {pipeline:.2f} s = {ratio:.1f} x the copy ({limit}), with attacks and report "
-            f"{found['cpu']:.2f} s; {found['mib']} MiB ({memory}); {found['cells']:,} cells\n    {parts}\n"
-            f"    a run of {FEW:,} rows {fixed:.2f}",
+            f"{found['cpu']:.2f} s; {found['mib']} MiB ({memory}); {found['cells']:,} cells\n    {parts}",
             flush=True,
         )
-    return per_row
+    return taken
+
+
+def run_of(given: argparse.Namespace, case: str, source: Path, folder: Path) -> list[str]:
+    return [
+        case,
+        str(source),
+        str(folder / f"out-{case}"),
+        *(["--pass-through"] if given.pass_through else []),
+    ]
+
+
+def cost_of_a_run(given: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """What each case takes for hardly any rows."""
+    few = table(given, FEW, folder)
+    fixed = {case: best(TIMES, *run_of(given, case, few, folder))["pipeline"] for case in given.case}
+    print(
+        f"{FEW:,} rows: " + ", ".join(f"{case} {seconds:.2f} s" for case, seconds in fixed.items()),
+        flush=True,
+    )
+    return {"copy": 0.0, **fixed}
 
 
 def main() -> int:
@@ -219,12 +236,16 @@ def main() -> int:
         return 0
     print("command:", " ".join(["python", *sys.argv]))
     curve, targets = {}, Targets()
+    if given.tables:
+        given.tables.mkdir(parents=True, exist_ok=True)
     for rows in given.rows:
         with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as folder:
             curve[rows] = compare(given, rows, Path(folder), targets)
+    with tempfile.TemporaryDirectory(prefix="maskwright-bench-") as folder:
+        fixed = cost_of_a_run(given, Path(folder))
     for name in ["copy", *given.case]:
-        shown = ", ".join(f"{rows:,} rows {each[name]:.2f}" for rows, each in curve.items())
-        costs = [each[name] for each in curve.values()]
+        costs = [1e6 * (each[name] - fixed[name]) / rows for rows, each in curve.items()]
+        shown = ", ".join(f"{rows:,} rows {cost:.2f}" for rows, cost in zip(curve, costs, strict=True))
         flat = ""
         if given.few and name != "copy" and len(costs) > 1:
             ratio = max(costs) / min(costs) if min(costs) > 0 else float("inf")

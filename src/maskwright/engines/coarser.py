@@ -17,7 +17,7 @@ from maskwright.core.hierarchy import Hierarchy
 from maskwright.engines import sql
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.coding import Coded, Labelled, refuse_unknown
-from maskwright.engines.database import Database, told
+from maskwright.engines.database import Database
 from maskwright.engines.estimating import level_texts
 from maskwright.engines.opening import DuckTable
 from maskwright.engines.relation import Relation
@@ -79,22 +79,13 @@ def _listed(db: Database, dictionary: str, raw: exp.Expression) -> exp.Expressio
     The values are members of an enumeration, and their labels a variable: a list in the order of the members.
     """
     text, names = sql.cast(sql.column("raw"), "TEXT"), f"{dictionary}_values"
-    values = sql.select(
-        [sql.alias(text, "x"), sql.alias(exp.AnyValue(this=sql.column("t")), "t")],
-        sql.relation(dictionary), group=[text.copy()],
-    )  # fmt: skip
-    db.run(sql.create_table(names, values), {})
-    members = sql.select([sql.column("x")], sql.relation(names), order=[sql.column("x")])
-    by_member = exp.Order(this=sql.column("t"), expressions=[sql.column("x")])
-    labels = sql.select([exp.Anonymous(this="list", expressions=[by_member])], sql.relation(names))
-    with told():
-        db.con.execute(f"CREATE TYPE {names}_members AS ENUM ({members.sql('duckdb')})")
-        db.con.execute(f"SET VARIABLE {names} = ({labels.sql('duckdb')})")
-    member = exp.TryCast(this=sql.cast(raw, "TEXT"), to=exp.DataType.build(f"{names}_members", udt=True))
+    query = sql.select(
+        [text, exp.AnyValue(this=sql.column("t"))], sql.relation(dictionary), group=[text.copy()]
+    )
+    labels = dict(db.rows(query, {}))
+    member = exp.TryCast(this=sql.cast(raw, "TEXT"), to=db.enumeration(names, list(labels)))
     code = sql.cast(exp.Anonymous(this="enum_code", expressions=[member]), "BIGINT")
-    place = exp.Add(this=code, expression=sql.integer(1))
-    found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(names)])
-    return exp.Anonymous(this="list_extract", expressions=[found, place])
+    return db.lookup_text(names, list(labels.values()), code, published=False)
 
 
 def _check_labels(t: Relation, hierarchy: Hierarchy, level: int) -> None:

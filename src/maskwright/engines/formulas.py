@@ -41,15 +41,16 @@ def refuse(
     bad = exp.And(this=_matches(sql.column("v"), RUNS), expression=exp.Not(this=_harmless(sql.column("v"))))
     # not a condition: that would be asked of every row, before they are made distinct
     one = exp.Min(this=sql.case((bad, sql.column("v")), otherwise=exp.null()))
-    _refuse(name, db.rows(sql.select([one], distinct), parameters)[0][0])
+    refuse_found(name, db.rows(sql.select([one], distinct), parameters)[0][0])
 
 
 def refuse_among(name: str, texts: Iterable[str]) -> None:
     """The same where all texts of the column are known."""
-    _refuse(name, min(filter(would_run, texts), default=None))
+    refuse_found(name, min(filter(would_run, texts), default=None))
 
 
-def _refuse(name: str, found: str | None) -> None:
+def refuse_found(name: str, found: str | None) -> None:
+    """Refuse a column for a cell that was found in it, if one was."""
     if found is not None:
         raise InputError(
             f"column {name!r}: a spreadsheet would run the cell {shown(found)} as a formula; {REMEDY}"

@@ -19,7 +19,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from maskwright.core.formulas import FIRST, HARMLESS, MARKED, RUNS, Formulas, escape
-from maskwright.core.settings import shown
 from maskwright.engines import formulas as spreadsheet
 from maskwright.engines.spark.matching import PIECE, derived_key
 from maskwright.engines.spark.runner import stopped
@@ -85,10 +84,7 @@ def refuse_formulas(frame: DataFrame, names: Sequence[str]) -> None:
         spreadsheet.refuse_name(name)
     bad = [F.min(F.when(F.col(c).rlike(RUNS) & ~_harmless(F.col(c)), F.col(c))) for c in frame.columns]
     for name, found in zip(names, frame.agg(*bad).collect()[0], strict=True):
-        if found is not None:
-            raise InputError(
-                f"column {name!r}: a spreadsheet would run the cell {shown(found)} as a formula; {spreadsheet.REMEDY}"
-            )
+        spreadsheet.refuse_found(name, found)
 
 
 def _harmless(text: Column) -> Column:
