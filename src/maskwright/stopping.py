@@ -58,8 +58,12 @@ class Stopping:
                 raise KeyboardInterrupt
 
     def _unraisable(self, what: Any) -> None:
-        """Where Python cannot raise it (a finalizer), it would print a traceback: the next step of the run stops."""
-        if not (self.asked and isinstance(what.exc_value, KeyboardInterrupt)):
+        """What Python cannot raise (in a finalizer) it prints as a traceback: not once the command was asked to stop.
+
+        It is the signal itself, so that the next step of the run stops, or the end of something that was left where
+        the signal came, such as a context whose connection is closed by now.
+        """
+        if not self.asked:
             self._hook(what)
 
     def __enter__(self) -> Stopping:
@@ -73,6 +77,8 @@ class Stopping:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        sys.unraisablehook = self._hook
+        self._finishing = True  # nothing is left to stop
+        if not self._ends_here:
+            sys.unraisablehook = self._hook
         for number, handler in self._before.items():
             signal.signal(number, signal.SIG_IGN if self._ends_here else handler)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -128,10 +129,16 @@ def release_is_wrong(folder: Path) -> str:
     return "" if whole else f"two versions of the input: {sorted(wards)}"
 
 
+def command(*arguments: str) -> int:
+    """As the program does, not as a call in Python: when it has ended, signals mean nothing any more."""
+    sys.argv = ["maskwright", *arguments]
+    return cli.main()
+
+
 def anonymize(place: Place) -> int:
     into = ["--into", place.table, "--database", place.url] if place.output == "postgres" else []
-    return cli.main(["anonymize", str(place.source), "-p", str(place.policy), "-o", str(place.destination),
-                     "--overwrite", *into])  # fmt: skip
+    return command("anonymize", str(place.source), "-p", str(place.policy), "-o", str(place.destination),
+                   "--overwrite", *into)  # fmt: skip
 
 
 def in_python(place: Place) -> int:
@@ -159,17 +166,17 @@ def in_python(place: Place) -> int:
 
 
 def init(place: Place) -> int:
-    return cli.main(["init", str(place.source), "-o", str(place.work / "guessed.yaml"), "--overwrite"])
+    return command("init", str(place.source), "-o", str(place.work / "guessed.yaml"), "--overwrite")
 
 
 def audit(place: Place) -> int:
-    return cli.main(["audit", str(place.source), "--qi", "sex", "--sensitive", "disease", "--html",
-                     str(place.work / "audit.html")])  # fmt: skip
+    return command("audit", str(place.source), "--qi", "sex", "--sensitive", "disease", "--html",
+                   str(place.work / "audit.html"))  # fmt: skip
 
 
 def compare(place: Place) -> int:
-    return cli.main(["compare", str(place.source), "-p", str(place.policy), "--grid", "k=2,4", "--metric", "none",
-                     "-o", str(place.work / "comparison"), "--overwrite", "--seed", str(os.getpid())])  # fmt: skip
+    return command("compare", str(place.source), "-p", str(place.policy), "--grid", "k=2,4", "--metric", "none",
+                   "-o", str(place.work / "comparison"), "--overwrite", "--seed", str(os.getpid()))  # fmt: skip
 
 
 def register(place: Place) -> int:

@@ -152,6 +152,31 @@ def test_a_ctrl_c_in_a_finalizer_prints_nothing(capfd: pytest.CaptureFixture[str
     assert "Exception ignored" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_a_ctrl_c_left_ends_quietly(asked: bool) -> None:
+    """A context that the signal left open is closed as Python ends, after what it needs; other errors are shown."""
+    program = f"""
+import contextlib, os, signal
+from maskwright.stopping import Stopping
+
+@contextlib.contextmanager
+def context():
+    try:
+        yield
+    finally:
+        raise RuntimeError("closed already")
+
+left = context()
+left.__enter__()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with Stopping(ends_here=True), contextlib.suppress(KeyboardInterrupt):
+    if {asked}:
+        os.kill(os.getpid(), signal.SIGINT)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ("closed already" in done.stderr) != asked, done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_command(table: Path, tmp_path: Path, number: signal.Signals) -> None:
     command = anonymize(tmp_path, "--verbose")
@@ -173,6 +198,27 @@ def test_a_signal_to_the_command(table: Path, tmp_path: Path, number: signal.Sig
     assert "Traceback" not in "".join(lines)
     assert not (tmp_path / "r").exists()
     assert not leftovers(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("published", [True, False])
+def test_a_signal_after_the_command(
+    table: Path, tmp_path: Path, number: signal.Signals, published: bool
+) -> None:
+    """As Python ends: a second Ctrl-C, say, which must not change what was said, nor add to it."""
+    program = (
+        "import atexit, os, signal, sys\n"
+        "from maskwright.cli import main\n"
+        f"signal.signal({number}, signal.default_int_handler if {number} == 2 else signal.SIG_DFL)\n"
+        f"atexit.register(os.kill, os.getpid(), {number})\n"
+        "sys.exit(main())"
+    )
+    arguments = anonymize(tmp_path, *([] if published else ["--seed", "many"]))[len(COMMAND) :]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0 if published else 2, False), done.stderr
+    assert (tmp_path / "r").exists() == published
 
 
 # --- nobody reads what is printed ---------------------------------------------------------------------
