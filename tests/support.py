@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import os
 from collections import Counter
@@ -41,12 +42,14 @@ def unavailable(reason: str) -> NoReturn:
     """Skip a test for what is missing on this machine; in CI everything is there, and nothing is skipped."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{reason}, but in CI this test must run", pytrace=False)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
-def needs(module: str) -> None:
+def needs(module: str) -> Any:
+    """The module, where it is installed."""
     if importlib.util.find_spec(module) is None:
         unavailable(f"{module} is not installed")
+    return importlib.import_module(module)
 
 
 def hierarchy_from_csv(attribute: str, path: Path) -> Hierarchy:

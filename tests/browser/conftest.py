@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from support import unavailable
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -25,12 +26,6 @@ FLAGS = (
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60_000  # ms; machines are shared
-
-
-def unavailable(reason: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(f"{reason}: the browser tests must run in CI", pytrace=False)
-    pytest.skip(reason)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from maskwright.engines import sql
 from maskwright.engines.base import Engine, Reading
+from support import needs
 from tests.engines.conftest import flat, plan
 
 Write = Callable[..., Path]
@@ -93,7 +94,7 @@ def test_limit_keeps_the_commonest(engine: Engine, file: Write) -> None:
     st.lists(st.one_of(st.none(), st.text(alphabet=" \t\n\u00a0aB?é", max_size=4)), min_size=1, max_size=12)
 )
 def test_text_is_trimmed_as_python_does(engine: Engine, values: list[str | None]) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     table = engine.open(pl.DataFrame({"v": pl.Series(values, dtype=pl.String)}), Reading(missing=("?",)))
     texts = [(v or "").strip() for v in values]
     expected = sorted({t for t in texts if t not in ("", "?")})
@@ -107,7 +108,7 @@ def test_text_is_trimmed_as_python_does(engine: Engine, values: list[str | None]
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.floats(), st.integers(-5, 5).map(float)), min_size=1, max_size=9))
 def test_numbers_keep_their_value(engine: Engine, values: list[float]) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     table = engine.open(pl.DataFrame({"v": pl.Series(values, dtype=pl.Float64)}), Reading())
     found = engine.domain(table, "v")
     assert found.missing == sum(v != v for v in values)
@@ -121,7 +122,7 @@ def test_numbers_keep_their_value(engine: Engine, values: list[float]) -> None:
 
 
 def test_the_same_text_from_every_source(engine: Engine, tmp_path: Path, file: Write) -> None:
-    pd, pl, pa = (pytest.importorskip(m) for m in ("pandas", "polars", "pyarrow"))
+    pd, pl, pa = (needs(m) for m in ("pandas", "polars", "pyarrow"))
     data = {"n": [39, 40], "f": [39.0, 2.5], "b": [True, False], "d": [datetime.date(2024, 1, 31)] * 2}
     arrow = pa.table(data)
     parquet = tmp_path / "t.parquet"
@@ -189,7 +190,7 @@ def test_labels_are_published_as_canonical_text(engine: Engine, file: Write) -> 
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_nan_that_statistics_do_not_mention_is_missing(engine: Engine, tmp_path: Path, kind: str) -> None:
     """Arrow and Spark leave NaN out of a file's statistics, as the format asks; DuckDB then thinks there is none."""
-    pa = pytest.importorskip("pyarrow")
+    pa = needs("pyarrow")
     from pyarrow import parquet
 
     path = tmp_path / "t.parquet"

@@ -12,6 +12,7 @@ import maskwright as mw
 from maskwright.engines import expansion
 from maskwright.engines.base import Engine
 from maskwright.recode import generalise
+from support import needs
 from tests.recode.groups import PLAIN, example, fetch, people
 
 TRIALS = 6000
@@ -95,7 +96,7 @@ def test_chunks_keep_their_order(engine: Engine, monkeypatch: pytest.MonkeyPatch
 )
 def test_expanded_is_what_reading_gives(settings: dict[str, object]) -> None:
     """With a column that passes through, the rows are read; the others hold the same."""
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     rng = np.random.default_rng(4)
     n = 700
     data = {

@@ -12,11 +12,12 @@ import pytest
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import InputError
+from support import needs
 from tests.engines.conftest import flat, plan
 
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
-pa = pytest.importorskip("pyarrow")
+pd = needs("pandas")
+pl = needs("polars")
+pa = needs("pyarrow")
 
 GROUP = flat("group", ["x", "y"])
 
@@ -222,7 +223,7 @@ def test_a_library_that_makes_tables_from_arrow_gets_its_own_kind(engine: Engine
 
 
 def test_nanoarrow(engine: Engine) -> None:
-    na = pytest.importorskip("nanoarrow")
+    na = needs("nanoarrow")
     out = through(engine, na.ArrayStream(pa.table({"group": ["x", "y"], "n": [1, 2]})), ["n"], 0)
     assert isinstance(out, na.ArrayStream)
     assert sorted(pa.table(out).column("n").to_pylist()) == [1, 2]

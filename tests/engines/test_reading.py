@@ -12,6 +12,7 @@ import pytest
 
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import InputError, UsageError
+from support import needs
 from tests.engines.conftest import flat, plan
 
 Write = Callable[..., Path]
@@ -254,7 +255,7 @@ def test_parquet_with_damaged_pages(engine: Engine, file: Write, tmp_path: Path)
 
 
 def test_parquet_names_as_the_file_has_them(engine: Engine, tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
+    pa = needs("pyarrow")
     import pyarrow.parquet as pq
 
     for names, message in (

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import DestinationError
+from support import needs
 from tests.engines.conftest import flat, pairs, plan
 
 Write = Callable[..., Path]
@@ -46,7 +47,7 @@ def test_against_plain_python(
     engine: Engine, rows: list[tuple[str | None, ...]], la: int, lb: int,
     suppressed: set[tuple[int, int]], star: bool, drop: bool,
 ) -> None:  # fmt: skip
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     schema = {"a": pl.String, "b": pl.String, "s": pl.String}
     table = engine.open(pl.DataFrame(rows, schema=schema, orient="row"), Reading())
     made = plan(
@@ -66,7 +67,7 @@ def test_against_plain_python(
 
 
 def test_identity_columns_keep_their_type(engine: Engine, tmp_path: Path) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     frame = pl.DataFrame({"age": [30, 31], "size": [1.5, float("nan")], "n": [7, 8]})
     table = engine.open(frame, Reading())
     levels = {"age": (flat("age", ["30", "31"]), 0), "size": (flat("size", ["1.5"]), 1)}
@@ -85,7 +86,7 @@ def test_missing_joins_the_top_but_not_below(engine: Engine, file: Write) -> Non
 
 
 def test_many_words_and_suppression(engine: Engine) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     names = [f"q{i}" for i in range(12)]
     values = [f"v{i}" for i in range(200)]
     frame = pl.DataFrame({n: [values[i], values[i], values[199 - i]] for i, n in enumerate(names)})
@@ -106,7 +107,7 @@ def correlation(order: Sequence[int]) -> float:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_order_of_rows_says_nothing(engine: Engine, tmp_path: Path, kind: str) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     n = 20_000
     rng = np.random.default_rng(1)
     income = rng.permutation(n)
@@ -199,7 +200,7 @@ def test_the_container_holds_published_values_only(
 
 @pytest.mark.parametrize("source", ["pandas", "polars", "pyarrow", "parquet"])
 def test_unused_categories_do_not_leak(engine: Engine, tmp_path: Path, source: str) -> None:
-    pd, pl, pa = (pytest.importorskip(m) for m in ("pandas", "polars", "pyarrow"))
+    pd, pl, pa = (needs(m) for m in ("pandas", "polars", "pyarrow"))
     words, all_words = ["red", "blue", "red"], ["red", "blue", "Unpublished"]
     given_: Any
     if source == "pandas":
@@ -256,12 +257,12 @@ def test_a_single_column_keeps_its_missing_rows(
     engine.write(made, out, kind)
     assert engine.recount(engine.open(out, Reading()), ["v"]).rows.tolist() == [1, 2]
     if kind == "csv":
-        pd = pytest.importorskip("pandas")
+        pd = needs("pandas")
         assert len(pd.read_csv(out)) == 3
 
 
 def test_numbers_are_written_as_canonical_text(engine: Engine, tmp_path: Path) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     frame = pl.DataFrame({"f": [39.0, -0.0, 2.5, float("nan")]})
     made = engine.recode(engine.open(frame, Reading()), plan(["f", "f"][:1], {}))
     engine.write(made, tmp_path / "out.csv", "csv")

