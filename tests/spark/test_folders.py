@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections import Counter
 from collections.abc import Iterator
@@ -106,6 +107,50 @@ def test_csv_files_that_agree_are_one_table(place: str, engine: Engine, tmp_path
     )
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_a_csv_file_of_one_column(place: str, engine: Engine, tmp_path: Path) -> None:
+    """Missing values are quoted in it, as we write them; an empty line would be lost."""
+    source = folder(tmp_path, a=b'age\n20\n""\n"2""1"\n22', b=b"age\r\n20\r\n")
+    expected = Counter({(("age", "20"),): 2, (("age", None),): 1, (("age", '2"1'),): 1, (("age", "22"),): 1})
+    assert rows(engine, PLACES[place](source)) == expected
+    for empty in (b"\n", b"\r\n", b" \t\n"):
+        (source / "b.csv").write_bytes(b"age\n20\n" + empty + b"21\n")
+        with pytest.raises(InputError, match="an empty line of a CSV file of one column is a missing value"):
+            engine.open(PLACES[place](source), Reading())
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_column_of_texts_in_two_bytes_each(place: str, engine: Engine, tmp_path: Path) -> None:
+    source = folder(tmp_path, a="age\n20\n\n21\n".encode("utf-16"))
+    with pytest.raises(InputError, match="CSV files of one column in utf-16"):
+        engine.open(PLACES[place](source), Reading(encoding="utf-16"))
+
+
+def test_a_release_of_one_column(spark: SparkSession, tmp_path: Path) -> None:
+    ages = ["20"] * 30 + [""] * 12 + ["30", "40"]
+    (tmp_path / "people.csv").write_text("age,name\n" + "".join(f"{a},x\n" for a in ages), encoding="utf-8")
+    policy = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": "suppress"}, "name": "identifier"},
+        "require": [{"model": "k-anonymity", "k": 5}],
+        "method": {"name": "optimal-lattice", "suppression": "5%"},
+    }
+    for name in ("spark", "duckdb"):
+        mw.anonymize(tmp_path / "people.csv", policy, tmp_path / name, engine=name)
+        with (tmp_path / name / "public/data.csv").open(encoding="utf-8", newline="") as file:
+            assert sorted(csv.reader(file)) == sorted([["age"], *[["20"]] * 30, *[[""]] * 12])
+
+
+def test_partitions_are_found_at_an_address(engine: Engine, tmp_path: Path) -> None:
+    for year in (2024, 2025):
+        part = tmp_path / "people" / f"year={year}"
+        part.mkdir(parents=True)
+        parquet.write_table(pa.table({"a": [1, year]}), part / "part-0.parquet")
+    found = rows(engine, f"file://{tmp_path}/people")
+    assert found == Counter(
+        (("a", a), ("year", y)) for a, y in (("1", "2024"), ("2024", "2024"), ("1", "2025"), ("2025", "2025"))
+    )
+
+
 def test_nothing_is_published_of_a_folder_of_different_files(spark: SparkSession, tmp_path: Path) -> None:
     people = patients(40)
     source = tmp_path / "people.csv"
@@ -159,7 +204,7 @@ def test_a_folder_in_the_folder_is_refused(engine: Engine, tmp_path: Path) -> No
     """Its files would be left out."""
     parquet.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "part-0.parquet")
     (tmp_path / "year=2020").mkdir()
-    with pytest.raises(InputError, match="year=2020: this is a folder"):
+    with pytest.raises(InputError, match=r"'year=2020' in it is a folder; .* give the address, file:///"):
         engine.open(tmp_path, Reading())
 
 

@@ -84,6 +84,21 @@ def check_decoded(runner: SparkRunner, frame: DataFrame, names: Sequence[str], l
             )
 
 
+def check_lines(runner: SparkRunner, addresses: list[str], encoding: str, label: str) -> None:
+    """Refuse empty lines in files of one column, which are missing values there: Spark skips them."""
+    if re.match("utf-?(16|32)", encoding):
+        raise InputError(
+            f"{label}: the Spark engine does not read CSV files of one column in {encoding}; write it as utf-8"
+        )
+    with runner.running():
+        empty = runner.session.read.text(addresses).where(F.col("value").rlike(r"^[ \t]*$")).limit(1).count()
+    if empty:
+        raise InputError(
+            f"{label}: an empty line of a CSV file of one column is a missing value, which Spark does not read; write "
+            '"" there, or leave out --engine spark'
+        )
+
+
 def check_parquet(session: SparkSession, frame: DataFrame, label: str) -> None:
     """Refuse files that have other columns than the first, or other types; their order does not matter."""
     paths = sorted(frame.inputFiles())

@@ -151,6 +151,11 @@ def _local(path: Path) -> tuple[Path, list[Path]]:
     parts = sorted(p for p in path.iterdir() if not re.match(r"[_.]|.*\._COPYING_$", p.name, re.DOTALL))
     if not parts:
         raise InputError(f"{path}: there is no data file in this folder")
+    if below := next((part for part in parts if part.is_dir()), None):
+        raise InputError(
+            f"{path}: {below.name!r} in it is a folder; for a partitioned table give the address, "
+            f"file://{path.absolute()}"
+        )
     return path.absolute(), [files.check_file(part) for part in parts]
 
 
@@ -212,10 +217,7 @@ def _csv(
         schema = ", ".join(f"c{i} STRING" for i in range(len(names)))
         frame = _read(reader.schema(schema), addresses, label, "csv")
     if len(names) == 1:
-        raise InputError(
-            f"{label}: the Spark engine does not read CSV files of one column, where an empty line is a value; "
-            "leave out --engine spark"
-        )
+        alike.check_lines(runner, addresses, encoding, label)
     return frame, names, layout is not None and encoding.startswith("utf-")
 
 
