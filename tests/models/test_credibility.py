@@ -59,6 +59,19 @@ def test_several_sets(data: st.DataObject, sizes: list[int], ell: Fraction) -> N
     assert several_sets(sizes, held, ell) == worlds(sizes, held, ell)
 
 
+def test_one_set_too_unlikely_for_floating_point() -> None:
+    """Part of a class is elsewhere; the probabilities that are added up are all below the smallest number."""
+    case = ([600, 1200], [597, 1200], 600, [local.Elsewhere({0: 3}, 40, 9)])
+    exact, floats = local.one_set(*case, exact=True), local.one_set(*case, exact=False)
+    assert exact is not None and floats is not None
+    assert exact.violation < Fraction(1, 10**300)
+    assert 0 < floats.relative_error < 1e-10
+    assert abs(Fraction(floats.violation) / Fraction(exact.violation) - 1) < floats.relative_error
+    for found, expected in zip(floats.shares, exact.shares, strict=True):
+        assert isinstance(found[True], float)
+        assert float(found[True]) == pytest.approx(float(expected[True]), rel=floats.relative_error)
+
+
 @given(st.data(), problems, ratio)
 def test_one_set(data: st.DataObject, sizes: list[int], ell: Fraction) -> None:
     held = data.draw(st.integers(1, sum(sizes)))

@@ -21,12 +21,12 @@ from maskwright.attacks.refusals import looked_at_values
 from maskwright.attacks.secrets import Secrets, in_words, word
 from maskwright.attacks.spread import Spread, cells_of
 from maskwright.attacks.thresholds import Threshold, thresholds_of
-from maskwright.attacks.told import Requirement, Teller, Told
+from maskwright.attacks.told import Arithmetic, Requirement, Teller, Told
 from maskwright.core.adversary import Target
 from maskwright.core.beliefs import Belief
 from maskwright.core.classes import Ints
 from maskwright.core.exact import show
-from maskwright.core.worlds.credibility import Number, some_violation
+from maskwright.core.worlds.credibility import Number, explained_here
 from maskwright.core.worlds.local import Alone
 
 METHODS = {"alpha-k-local", "local-recoding"}
@@ -81,21 +81,24 @@ def local_findings(
 
 
 def _anywhere(told: Sequence[Told], spread: Spread) -> list[Told]:
-    """The same when it is known only that some class of the release violates: (v·(1−o)·alone + o·even) ÷ anywhere."""
+    """The same when it is known only that some class of the release violates."""
     if not told:
         return []
-    anywhere, outside = some_violation([t.alone.violation for t in told])
+    exactly = all(t.arithmetic == "exact" for t in told)
+    anywhere, weights = explained_here([t.alone.violation for t in told])
     found = []
-    for t, out in zip(told, outside, strict=True):
+    for t, here in zip(told, weights, strict=True):
         held = np.bincount(t.kind[t.kind >= 0], spread.held(t.group)[t.kind >= 0]).astype(np.int64).tolist()
         rows = []
         for row in t.alone.shares:
             mine: dict[Any, Number] = {}
             for k, n in enumerate(held):
                 even = Fraction(n, sum(held))
-                mine[k] = (t.alone.violation * (1 - out) * row.get(k, 0) + out * even) / anywhere
+                mine[k] = here * row.get(k, 0) + (1 - here) * even
             rows.append(mine)
-        how = t.arithmetic if t.arithmetic == "sampled" or isinstance(anywhere, Fraction) else "float"
+        how: Arithmetic = "sampled" if t.arithmetic == "sampled" else "float"
+        if exactly and isinstance(here, Fraction):
+            how = "exact"
         found.append(Told(t.group, t.kind, Alone(rows, anywhere), t.half, how))
     return found
 

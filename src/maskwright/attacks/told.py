@@ -18,6 +18,7 @@ from maskwright.core.worlds.limits import TooManyWorlds
 from maskwright.core.worlds.local import Alone, Elsewhere, any_requirement, one_set
 from maskwright.core.worlds.multisets import Counts, Test, remembered
 
+Arithmetic = Literal["exact", "float", "sampled"]
 CELLS = 400_000  # values that are dealt at a time
 RISK = 0.01  # that any of the sampled beliefs lies outside of its interval
 
@@ -38,7 +39,7 @@ class Told:
     kind: Ints
     alone: Alone
     half: float = 0.0
-    arithmetic: Literal["exact", "float", "sampled"] = "exact"
+    arithmetic: Arithmetic = "exact"
 
     def matrix(self) -> NDArray[np.float64]:
         """Original class × kind → share."""

@@ -20,6 +20,7 @@ from maskwright.core.worlds.credibility import (
     credibility_global,
     credibility_local,
     credibility_release,
+    explained_here,
     readable_ell,
     vector_table,
 )
@@ -129,6 +130,56 @@ def test_a_violation_anywhere_explains_a_full_domain_release() -> None:
     many = credibility_release([part] * 3000)
     assert many is not None and many[0].arithmetic == "float"
     assert float(many[0].values[0]) == pytest.approx(2 / 7, abs=1e-6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.fractions(0, 1, max_denominator=50), min_size=1, max_size=6))
+def test_what_explains_a_release(violations: list[Fraction]) -> None:
+    """Against every combination of classes that violate or do not; and in floating point, scaled down and not."""
+    here, anywhere = [Fraction(0)] * len(violations), Fraction(0)
+    for combination in itertools.product([True, False], repeat=len(violations)):
+        chance = math.prod(
+            (v if x else 1 - v for v, x in zip(violations, combination, strict=True)), start=Fraction(1)
+        )
+        anywhere += chance * any(combination)
+        if sum(combination) == 1:
+            here[combination.index(True)] += chance
+    # the violation is in this class, and in none of the others
+    expected = [x / anywhere if anywhere else Fraction(0) for x in here]
+    assert explained_here(violations) == (anywhere, expected)
+    total, weights = explained_here([float(v) for v in violations])
+    assert [total, *weights] == pytest.approx(
+        [float(x) for x in (anywhere, *expected)], rel=1e-12, abs=1e-300
+    )
+    tiny = [v / 10**1000 for v in violations]
+    total, weights = explained_here(tiny)
+    summed = sum(violations)
+    if summed:
+        assert total / summed * 10**1000 == pytest.approx(1, rel=1e-12)
+        assert [float(w) for w in weights] == pytest.approx(
+            [float(v / summed) for v in violations], rel=1e-11
+        )
+
+
+def test_a_release_of_classes_too_unlikely_for_floating_point() -> None:
+    """The likelier explanation is believed in, although both are below the smallest number."""
+    merged = [
+        Merged((600, 1200), 600, (595, 1200)),
+        Merged((600, 1200), 600, (594, 1200)),
+        Merged((3, 3), 2, (3, 3)),
+    ]
+    alone = [credibility_global(m.sizes, m.sensitive, caps=m.caps, exact=True) for m in merged]
+    assert alone[0] and alone[1] and alone[2] is None
+    first, second = Fraction(alone[0].violation), Fraction(alone[1].violation)
+    assert second < Fraction(1, 10**300) and first * 100 < second
+    found = credibility_release(merged)
+    assert found is not None
+    for i, v in enumerate((first, second)):
+        weight = v / (first + second)
+        expected = weight * alone[i].values[0] + (1 - weight) * Fraction(1, 3)
+        assert abs(Fraction(found[i].values[0]) / expected - 1) < Fraction(found[i].relative_error)
+        assert found[i].relative_error < 1e-10
+    assert found[2].values == pytest.approx([1 / 3, 1 / 3])
 
 
 def test_classes_that_hold_too_few_to_violate_stay_below_one_in_l() -> None:

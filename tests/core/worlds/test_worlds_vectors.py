@@ -10,13 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from worlds_brute import after_violation, positive_rows
 
 from maskwright.core.worlds.binomial import log_binomial
 from maskwright.core.worlds.polynomials import _packed, _shifted, divide, multiply, power
-from maskwright.core.worlds.vectors import count, kept_vectors
+from maskwright.core.worlds.rare import count_rare
+from maskwright.core.worlds.vectors import Counted, count, kept_vectors
 
 SMALL = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -104,12 +105,70 @@ def test_rare_violations_keep_their_digits(kinds: Counter[tuple[int, int]], sens
         )
 
 
-def test_a_result_below_the_smallest_number_is_counted_in_integers() -> None:
+def far(found: Counted, exact: Counted) -> Fraction:
+    """How far a result is off, in units of the error that it states."""
+    off = [abs(Fraction(found.violation) / Fraction(exact.violation) - 1)]
+    for kind, share in exact.share.items():
+        off.append(abs(Fraction(found.share[kind]) - Fraction(share)) / max(share, exact.before))
+    return max(off) / Fraction(found.relative_error)
+
+
+def test_a_result_below_the_smallest_number() -> None:
     kinds = Counter({(600, 595): 2})
     floats, chosen, exact = (count(kinds, 600, how) for how in (False, None, True))
-    assert floats is not None and floats.relative_error == math.inf
     assert exact is not None and 0 < exact.violation < Fraction(1, 10**300)
-    assert chosen == exact
+    assert floats is not None and isinstance(floats.violation, Fraction) and floats.relative_error < 1e-11
+    assert far(floats, exact) < 1
+    assert chosen == floats
+
+
+@st.composite
+def rare(draw: st.DrawFn) -> tuple[Counter[tuple[int, int]], int]:
+    sizes = draw(st.lists(st.one_of(st.integers(2, 30), st.integers(30, 400)), min_size=1, max_size=8))
+    kinds = Counter((n, draw(st.integers(n // 2, n))) for n in sizes)
+    return kinds, draw(st.integers(1, max(1, sum(sizes) // draw(st.sampled_from([2, 4, 10, 50])))))
+
+
+@settings(max_examples=400, deadline=None)
+@given(rare())
+def test_counting_one_violation_at_a_time_keeps_its_promise(
+    case: tuple[Counter[tuple[int, int]], int],
+) -> None:
+    kinds, sensitive = case
+    everybody = sum(n * m for (n, _), m in kinds.items())
+    exact = count(kinds, sensitive, True)
+    assume(exact is not None and 0 < sensitive < everybody)
+    found = count_rare(kinds, sensitive, everybody)
+    assume(found.relative_error < 1)
+    assert exact is not None and far(found, exact) < 1
+
+
+def test_one_violation_at_a_time_says_when_it_does_not_apply() -> None:
+    ordinary = count_rare(Counter({(10, 2): 5}), 20, 50)
+    certain = count_rare(Counter({(10, 3): 1, (2, 2): 1}), 6, 12)
+    assert ordinary.relative_error == certain.relative_error == math.inf
+
+
+LARGE = {
+    "one that is dense": (Counter({(100_000, 50_000): 1, (10_000_000, 5_000_000): 1}), 60_000),
+    "equal": (Counter({(1_000_000, 500_000): 10}), 1_000_000),
+    "many": (Counter({(n, n // 2): 20 for n in range(400, 2000, 3)}), 100_000),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_rare_violations_in_large_tables_take_no_time(name: str) -> None:
+    """In integers each would take weeks, and floating point ends before."""
+    kinds, sensitive = LARGE[name]
+    started = time.process_time()
+    found = count(kinds, sensitive)
+    assert time.process_time() - started < 3  # measured: 0.1 s
+    assert found is not None and 0 < found.violation < Fraction(1, 10**250)
+    assert found.relative_error < 1e-8
+    held = math.fsum(m * n * found.share[n, cap] for (n, cap), m in kinds.items())
+    assert held == pytest.approx(sensitive, rel=1e-8)
+    if name == "one that is dense":  # it must be the small one, and it is hardly beyond its cap
+        assert 0.5 < found.share[100_000, 50_000] < 0.501
 
 
 def test_forty_thousand_classes_take_about_a_second() -> None:

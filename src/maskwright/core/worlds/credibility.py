@@ -202,21 +202,24 @@ def credibility_release(merged: Sequence[Merged], *, exact: bool | None = None) 
         One result per published class; None when nothing anywhere can violate.
     """
     each = list(credibility_each(merged, exact=exact))
-    violations = [Fraction(0) if one is None else one.violation for one in each]
-    anywhere, outside = some_violation(violations)
+    anywhere, weights = explained_here([Fraction(0) if one is None else one.violation for one in each])
     if not anywhere:
         return None
-    exactly = isinstance(anywhere, Fraction)
-    error = 0.0 if exactly else max(x.relative_error for x in each if x) + 1e-15 * (len(each) + 10)
+    exactly = all(isinstance(w, Fraction) for w in weights) and all(
+        x.arithmetic == "exact" for x in each if x
+    )
+    error = 0.0
+    if not exactly:
+        digits = anywhere.denominator.bit_length() if isinstance(anywhere, Fraction) else 0  # of logarithms
+        error = max(x.relative_error for x in each if x) + 1e-15 * (len(each) + 10 + digits)
     result = []
-    for part, one, v, out in zip(merged, each, violations, outside, strict=True):
+    for part, one, weight in zip(merged, each, weights, strict=True):
         before = Fraction(part.sensitive, sum(part.sizes))
         base: Number = before if exactly else float(before)
-        inside: Number = v if exactly else float(v)
-        found: dict[Kind, Number] = {}
-        for kind, alone in _by_kind(part, one, base).items():
-            here: Number = inside * (1 - out) * alone + out * base
-            found[kind] = here / anywhere
+        here: Number = weight if exactly else float(weight)
+        found: dict[Kind, Number] = {
+            kind: here * alone + (1 - here) * base for kind, alone in _by_kind(part, one, base).items()
+        }
         values = tuple(found[kind] for kind in zip(part.sizes, part.caps, strict=True))
         result.append(Credibility(values, before, anywhere, "exact" if exactly else "float", error))
     return result
@@ -231,34 +234,49 @@ def _by_kind(part: Merged, one: Credibility | None, base: Number) -> dict[Kind, 
     return dict(zip(kinds, values, strict=True))
 
 
-def some_violation(violations: Sequence[Number]) -> tuple[Number, Sequence[Number]]:
-    """The probability of a violation anywhere, and for each published class of one outside it.
+def explained_here(violations: Sequence[Number]) -> tuple[Number, Sequence[Number]]:
+    """The probability of a violation anywhere, and for each published class that there is one in it and none outside,
+    given one anywhere: what is believed about it is so much of what is believed of it alone, and the rest is as before.
 
-    In fractions where all are fractions of a moderate length, or too small for floating point.
+    In fractions where all are fractions of a moderate length.
     """
     fractions = [v for v in violations if isinstance(v, Fraction)]
     if len(fractions) == len(violations):
-        short = sum(v.denominator.bit_length() for v in fractions) < RATIONAL_BITS
-        if short or max(fractions, default=Fraction(0)) < Fraction(1, 10**300):
-            return _some_violation_exactly(fractions)
-    return _some_violation_in_floats([float(v) for v in violations])
+        if sum(v.denominator.bit_length() for v in fractions) < RATIONAL_BITS:
+            return _explained_exactly(fractions)
+        if max(fractions) < Fraction(1, 10**200):
+            return _explained_rarely(fractions)
+    return _explained_in_floats([float(v) for v in violations])
 
 
-def _some_violation_exactly(violations: Sequence[Fraction]) -> tuple[Fraction, list[Fraction]]:
+def _explained_exactly(violations: Sequence[Fraction]) -> tuple[Fraction, list[Fraction]]:
     certain = sum(v == 1 for v in violations)
     none = math.prod((1 - v for v in violations if v != 1), start=Fraction(1))
-    outside = [1 - (none if v == 1 else none / (1 - v)) * (certain == (v == 1)) for v in violations]
-    return Fraction(1) if certain else 1 - none, outside
+    anywhere = Fraction(1) if certain else 1 - none
+    if not anywhere:
+        return anywhere, [Fraction(0)] * len(violations)
+    clear = [(none if v == 1 else none / (1 - v)) * (certain == (v == 1)) for v in violations]
+    return anywhere, [v * outside / anywhere for v, outside in zip(violations, clear, strict=True)]
 
 
-def _some_violation_in_floats(violations: Sequence[float]) -> tuple[float, list[float]]:
+def _explained_rarely(violations: Sequence[Fraction]) -> tuple[Fraction, list[float]]:
+    """Two violations at once do not matter, so that probabilities add up; they may be too small for floating point."""
+    logs = [math.log(v.numerator) - math.log(v.denominator) if v else -math.inf for v in violations]
+    top = max(logs)
+    parts = [math.exp(x - top) for x in logs]
+    total = math.fsum(parts)
+    return max(violations) * Fraction(total), [x / total for x in parts]
+
+
+def _explained_in_floats(violations: Sequence[float]) -> tuple[float, list[float]]:
     certain = sum(v >= 1 for v in violations)
     logs = [math.log1p(-v) if v < 1 else 0.0 for v in violations]
     total = math.fsum(logs)
-    outside = [
-        -math.expm1(total - x) if certain == (v >= 1) else 1.0 for v, x in zip(violations, logs, strict=True)
+    anywhere = 1.0 if certain else -math.expm1(total)
+    clear = [
+        math.exp(total - x) if certain == (v >= 1) else 0.0 for v, x in zip(violations, logs, strict=True)
     ]
-    return (1.0 if certain else -math.expm1(total)), outside
+    return anywhere, [v * c / anywhere if anywhere else 0.0 for v, c in zip(violations, clear, strict=True)]
 
 
 def readable_ell(sizes: Sequence[int], sensitive: Sequence[int]) -> Fraction | None:

@@ -79,10 +79,12 @@ def one_set(
         weight: Number = chance * found.violation
         total = total + weight
         for i, kind in enumerate(zip(rows, left, strict=True)):
-            held[i] = held[i] + weight * found.share[kind]
+            share = found.share[kind]  # in fractions where the weight may be too small for floating point
+            held[i] = held[i] + weight * (Fraction(share) if isinstance(weight, Fraction) else share)
     if not total:
         return None
-    return Alone([{True: x / total, False: 1 - x / total} for x in held], total, error)
+    shares: list[Number] = [float(x / total) if error else x / total for x in held]
+    return Alone([{True: x, False: 1 - x} for x in shares], total, error)
 
 
 def _that_matters(

@@ -19,6 +19,8 @@ from maskwright.core.worlds.polynomials import divide, multiply, power
 from maskwright.errors import UsageError
 
 Kind = tuple[int, int]  # size and cap of a class
+QUICK, PATIENT = 0.1, 30.0  # seconds
+ACCURATE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Counted:
 
     Attributes:
         share: by size and cap of a class, the expected share of sensitive rows in it given a violation.
-        violation: the probability, over all worlds, that some class exceeds its cap.
+        violation: the probability, over all worlds, that some class exceeds its cap; a fraction also where it is
+            too small for floating point.
         before: the share of sensitive rows over all classes, r/Σn.
         arithmetic: "exact" (fractions) or "float".
         relative_error: how far `violation` may be off, and a share, relative to the larger of it and `before`;
@@ -73,7 +76,7 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
         kinds: how many classes there are of each size and cap.
         sensitive: the sensitive rows in all of them together.
         exact: True: in integers, whatever it takes; False: in floating point; None: in integers where that
-            takes at most about a tenth of a second, or where floating point is not accurate.
+            takes at most about a tenth of a second, or half a minute where floating point is not accurate.
     """
     everybody = sum(n * m for (n, _), m in kinds.items())
     if not 0 <= sensitive <= everybody or not everybody:
@@ -83,12 +86,16 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
         return None
     if any(cap < 0 for _, cap in kinds) or sensitive == everybody:
         return Counted(dict.fromkeys(kinds, before), Fraction(1), before, "exact")
-    if exact or (exact is None and _seconds(kinds, sensitive, everybody) < 0.1):
+    seconds = math.inf if exact is False else _seconds(kinds, sensitive, everybody)
+    if exact or seconds < QUICK:
         return _count_exactly(kinds, sensitive, everybody)
     from maskwright.core.worlds.fourier import count_in_floats
+    from maskwright.core.worlds.rare import count_rare
 
     found = count_in_floats(kinds, sensitive, everybody)
-    if exact is None and found.relative_error > 1e-9:
+    if found.relative_error > ACCURATE:  # so rare that floats end before, or rounding drowns it
+        found = min(found, count_rare(kinds, sensitive, everybody), key=lambda x: x.relative_error)
+    if found.relative_error > ACCURATE and seconds < PATIENT:
         return _count_exactly(kinds, sensitive, everybody)
     return found
 
