@@ -210,7 +210,7 @@ def test_a_signal_after_the_command(
         "import atexit, os, signal, sys\n"
         "from maskwright.cli import main\n"
         f"signal.signal({number}, signal.default_int_handler if {number} == 2 else signal.SIG_DFL)\n"
-        f"atexit.register(os.kill, os.getpid(), {number})\n"
+        f"atexit.register(lambda: [os.kill(os.getpid(), {number}), sum(range(1000))])\n"
         "sys.exit(main())"
     )
     arguments = anonymize(tmp_path, *([] if published else ["--seed", "many"]))[len(COMMAND) :]
