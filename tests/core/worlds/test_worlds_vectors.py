@@ -146,7 +146,8 @@ def test_counting_one_violation_at_a_time_keeps_its_promise(
 def test_one_violation_at_a_time_says_when_it_does_not_apply() -> None:
     ordinary = count_rare(Counter({(10, 2): 5}), 20, 50)
     certain = count_rare(Counter({(10, 3): 1, (2, 2): 1}), 6, 12)
-    assert ordinary.relative_error == certain.relative_error == math.inf
+    several = count_rare(Counter({(10, 3): 40}), 100, 400)  # each seldom, but nine of them on average
+    assert ordinary.relative_error == certain.relative_error == several.relative_error == math.inf
 
 
 LARGE = {

@@ -63,14 +63,3 @@ def log_binomial(j: Floats, n: Floats, theta: float) -> Floats:
     )  # fmt: skip
     edge = np.where(j > 0, j * math.log(theta), other * math.log1p(-theta))
     return np.where(inside, body, edge)
-
-
-def log_hypergeometric(j: Floats, n: Floats, sensitive: int, everybody: int) -> Floats:
-    """log P(j of the sensitive rows are among the n of a class), 0 < sensitive < everybody; arrays of one shape.
-
-    The classes and the rest are binomial, given how many there are of both together; whatever theta is taken, it
-    cancels.
-    """
-    theta = sensitive / everybody
-    both = log_binomial(np.array(float(sensitive)), np.array(float(everybody)), theta)
-    return log_binomial(j, n, theta) + log_binomial(sensitive - j, everybody - n, theta) - both

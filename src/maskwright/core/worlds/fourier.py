@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.core.worlds.binomial import Floats, log_binomial
-from maskwright.core.worlds.vectors import Counted, Kind
+from maskwright.core.worlds.vectors import Counted, Kind, able
 
 Complexes = NDArray[np.complex128]
 CELLS = 400_000  # entries of a block of the class × frequency table
@@ -64,10 +64,9 @@ def _count(kinds: Counter[Kind], sensitive: int, everybody: int, theta: float) -
 
 def _tilt(kinds: Counter[Kind], sensitive: int, everybody: int) -> float:
     """The θ at which r is the expected number once the class likeliest to violate is just beyond its cap."""
-    active = [kind for kind in kinds if kind[1] < min(kind[0], sensitive)]
-    n, first = (np.array(x, dtype=np.float64) for x in zip(*((n, c + 1) for n, c in active), strict=True))
+    _, n, first, _ = classes_able(kinds, sensitive)
     j = np.maximum(first, sensitive - (everybody - n))
-    best = int(np.argmax(_log_terms(n, j, sensitive, everybody)))
+    best = int(np.argmax(log_terms(n, j, sensitive, everybody)))
     least = 1 / (4 * everybody)
     if everybody == n[best]:
         return sensitive / everybody
@@ -96,11 +95,9 @@ class _Tails:
 
     @staticmethod
     def of(kinds: Counter[Kind], sensitive: int, everybody: int, theta: float) -> _Tails:
-        active = [kind for kind in kinds if kind[1] < min(kind[0], sensitive)]
-        n = np.array([kind[0] for kind in active], dtype=np.float64)
-        first = np.array([kind[1] + 1 for kind in active], dtype=np.float64)
+        active, n, first, many = classes_able(kinds, sensitive)
         j = np.maximum(first, sensitive - (everybody - n))
-        precision = DIGITS - float(_log_terms(n, j, sensitive, everybody, theta).max())
+        precision = DIGITS - float(log_terms(n, j, sensitive, everybody, theta).max())
         # Bernstein: further than `reach` from its mean, or from a cap above it, a binomial is below e^-precision
         reach = precision / 3 + np.sqrt(precision**2 / 9 + 2 * precision * n * theta * (1 - theta))
         mean = n * theta
@@ -108,10 +105,9 @@ class _Tails:
         stop = np.minimum(np.minimum(n, sensitive), np.ceil(np.maximum(first, mean) + reach))
         width = stop - start + 1
         order = np.argsort(width, kind="stable")
-        many = np.array([kinds[active[i]] for i in order], dtype=np.float64)
         chosen = [active[i] for i in order]
         return _Tails(
-            chosen, n[order], many, start[order], width[order], sensitive, everybody, theta, precision
+            chosen, n[order], many[order], start[order], width[order], sensitive, everybody, theta, precision
         )
 
     def blocks(self, columns: int) -> Iterator[tuple[slice, Floats]]:
@@ -130,7 +126,20 @@ class _Tails:
             at = stop
 
 
-def _log_terms(n: Floats, j: Floats, sensitive: int, everybody: int, theta: float | None = None) -> Floats:
+def classes_able(kinds: Counter[Kind], sensitive: int) -> tuple[list[Kind], Floats, Floats, Floats]:
+    """One class of each kind that can violate: its rows, the least number beyond its cap, and how many there are."""
+    active = able(kinds, sensitive)
+    columns = zip(*((n, cap + 1, m) for (n, cap), m in active.items()), strict=True)
+    n, first, many = (np.array(column, dtype=np.float64) for column in columns)
+    return list(active), n, first, many
+
+
+def log_worlds(sensitive: int, everybody: int, theta: float) -> float:
+    """The logarithm of what all worlds together weigh."""
+    return float(log_binomial(np.array(float(sensitive)), np.array(float(everybody)), theta))
+
+
+def log_terms(n: Floats, j: Floats, sensitive: int, everybody: int, theta: float | None = None) -> Floats:
     """Per class the logarithm of one term of the result, hence a lower bound: j sensitive rows in this class."""
     tilt = sensitive / everybody if theta is None else theta
     return log_binomial(j, n, tilt) + log_binomial(sensitive - j, everybody - n, tilt)
@@ -223,8 +232,8 @@ def _integrate(tails: _Tails) -> tuple[float, float, Floats, float]:
         safe += tails.many[part] @ _log_safe(beyond, tails.n[part, None] * circle.log_z)
     violating = _without(safe, circle.log_all)
     total = float(circle.weights @ violating.real)
-    log_worlds = log_binomial(np.array(float(tails.sensitive)), np.array(float(tails.everybody)), tails.theta)
-    log_violation = min(math.log(total) - float(log_worlds), 0.0) if total > 0 else -math.inf
+    all_worlds = log_worlds(tails.sensitive, tails.everybody, tails.theta)
+    log_violation = min(math.log(total) - all_worlds, 0.0) if total > 0 else -math.inf
     if log_violation < -600:
         return 0.0, 0.0, np.zeros(len(tails.n)), math.inf
     free = tails.theta * float(circle.weights @ (circle.lift * violating).real) / total

@@ -16,11 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from maskwright.core.worlds.binomial import Floats, log_hypergeometric
+from maskwright.core.worlds.binomial import Floats
+from maskwright.core.worlds.fourier import EPSILON, classes_able, log_terms, log_worlds
 from maskwright.core.worlds.vectors import Counted, Kind
 
 LEFT_OUT = 60.0  # classes that contribute less than e^-60 of the result are left out
-EPSILON = float(np.finfo(np.float64).eps)
 
 
 def count_rare(kinds: Counter[Kind], sensitive: int, everybody: int) -> Counted:
@@ -31,22 +31,18 @@ def count_rare(kinds: Counter[Kind], sensitive: int, everybody: int) -> Counted:
     """
     before = Fraction(sensitive, everybody)
     tails = _Tails.of(kinds, sensitive, everybody)
-    if tails is None:
+    if tails is None or tails.log_total >= 0:
         return Counted(dict.fromkeys(kinds, float(before)), 0.0, before, "float", math.inf)
     alone = tails.weight / tails.many  # of one class of a kind
-    others = (sensitive - tails.mean) / (
-        everybody - tails.n
-    )  # the share of sensitive rows outside a violating class
-    total = math.fsum(tails.weight)
+    others = (sensitive - tails.mean) / (everybody - tails.n)  # the share outside of a violating class
+    total, log_violation = math.fsum(tails.weight), tails.log_total
     elsewhere = math.fsum(tails.weight * others)
     here = np.clip((elsewhere + alone * (tails.mean / tails.n - others)) / total, 0.0, 1.0)
     share = dict.fromkeys(kinds, min(elsewhere / total, 1.0))
     share |= dict(zip(tails.kinds, here.tolist(), strict=True))
-    log_violation = tails.log_unit + math.log(total)
-    error = EPSILON * (100 + 16 * abs(log_violation) + 4 * tails.steps) + math.exp(log_violation) * (
-        1 + everybody / sensitive
-    )
-    return Counted(share, _power(log_violation), before, "float", error)
+    rounding = EPSILON * (100 + 16 * abs(log_violation) + 4 * tails.steps)
+    together = math.exp(log_violation) * (1 + everybody / sensitive)
+    return Counted(share, _power(log_violation), before, "float", rounding + together)
 
 
 def _power(logarithm: float) -> Fraction:
@@ -74,17 +70,20 @@ class _Tails:
     log_unit: float
     steps: int
 
+    @property
+    def log_total(self) -> float:
+        return self.log_unit + math.log(math.fsum(self.weight))
+
     @staticmethod
     def of(kinds: Counter[Kind], sensitive: int, everybody: int) -> _Tails | None:
         """None where a class violates even with an ordinary number of sensitive rows."""
-        active = [kind for kind in kinds if kind[1] < min(kind[0], sensitive)]
-        n = np.array([kind[0] for kind in active], dtype=np.float64)
-        first = np.array([kind[1] + 1 for kind in active], dtype=np.float64)
-        many = np.array([kinds[kind] for kind in active], dtype=np.float64)
+        active, n, first, many = classes_able(kinds, sensitive)
         falls = _ratio(first, n, sensitive, everybody)
         if (sensitive - (everybody - n) >= first).any() or (falls >= 1).any():
             return None
-        start = log_hypergeometric(first, n, sensitive, everybody)
+        start = log_terms(n, first, sensitive, everybody) - log_worlds(
+            sensitive, everybody, sensitive / everybody
+        )
         unit = float(start.max())
         most = start - np.log1p(-falls) + np.log(many)
         kept = most > unit - LEFT_OUT - math.log(len(active))

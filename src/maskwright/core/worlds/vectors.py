@@ -82,7 +82,7 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
     if not 0 <= sensitive <= everybody or not everybody:
         return None
     before = Fraction(sensitive, everybody)
-    if not any(cap < min(n, sensitive) for n, cap in kinds):
+    if not able(kinds, sensitive):
         return None
     if any(cap < 0 for _, cap in kinds) or sensitive == everybody:
         return Counted(dict.fromkeys(kinds, before), Fraction(1), before, "exact")
@@ -100,6 +100,11 @@ def count(kinds: Counter[Kind], sensitive: int, exact: bool | None = None) -> Co
     return found
 
 
+def able(kinds: Counter[Kind], sensitive: int) -> dict[Kind, int]:
+    """The kinds of classes that can exceed their cap, and how many there are of each."""
+    return {(n, cap): m for (n, cap), m in kinds.items() if cap < min(n, sensitive)}
+
+
 def _seconds(kinds: Counter[Kind], sensitive: int, everybody: int) -> float:
     """About how long exact counting takes, from above."""
     share = sensitive / everybody
@@ -113,7 +118,7 @@ def _seconds(kinds: Counter[Kind], sensitive: int, everybody: int) -> float:
 
 
 def _count_exactly(kinds: Counter[Kind], sensitive: int, everybody: int) -> Counted:
-    capped = {kind: m for kind, m in kinds.items() if kind[1] < min(kind[0], sensitive)}
+    capped = able(kinds, sensitive)
     free = everybody - sum(n * m for (n, _), m in capped.items())  # rows of classes that cannot violate
     safe = {(n, cap): [math.comb(n, j) for j in range(cap + 1)] for n, cap in capped}
     product = [1]
