@@ -194,12 +194,8 @@ def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets
 
 
 def run_of(given: argparse.Namespace, case: str, source: Path, folder: Path) -> list[str]:
-    return [
-        case,
-        str(source),
-        str(folder / f"out-{case}"),
-        *(["--pass-through"] if given.pass_through else []),
-    ]
+    more = ["--pass-through"] if given.pass_through else []
+    return [case, str(source), str(folder / f"out-{case}"), *more]
 
 
 def cost_of_a_run(given: argparse.Namespace, folder: Path) -> dict[str, float]:

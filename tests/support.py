@@ -40,7 +40,7 @@ FARS = Path(__file__).parent / "data" / "fars"
 
 def unavailable(reason: str) -> NoReturn:
     """Skip a test for what is missing on this machine; in CI everything is there, and nothing is skipped."""
-    if os.environ.get("CI") == "true":
+    if os.environ.get("CI"):
         pytest.fail(f"{reason}, but in CI this test must run", pytrace=False)
     pytest.skip(reason, allow_module_level=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import sys
 
 import pytest
@@ -34,7 +33,7 @@ def test_one_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
             read += os.read(master, 10_000)
     os.close(master)
     shown = read.decode()
-    assert re.search(r"\r\x1b\[Ksummarising … 42 % · about 1 min left \(\d+ s\)", shown)
+    assert "\r\x1b[Ksummarising … 42 % · about 1 min left (0 s)" in shown
     assert shown.count("\n") == 1  # the note
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,17 @@ def test_finest_is_the_same_as_coarsening_the_table_before(
         assert rows(tmp_path / "one" / "public" / name) == rows(tmp_path / "two" / "public" / name)
     assert verify(tmp_path / "two").ok
     assert mw.attack(tmp_path / "two")
+
+
+def test_finest_where_values_are_missing(tmp_path: Path) -> None:
+    """Nulls and texts that mean missing have no label, and move nobody else's."""
+    ages = [None if i % 7 == 0 else "?" if i % 7 == 1 else str(20 + i % 60) for i in range(3000)]
+    frame = needs("polars").DataFrame({"age": ages})
+    age = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}, "finest": 1}
+    release = mw.anonymize(frame, policy({"age": age}, missing={"tokens": ["?"]}))
+    starts = [None if a in (None, "?") else 20 + (int(a) - 20) // 5 * 5 for a in ages]
+    expected = Counter(None if start is None else f"{start}-{start + 4}" for start in starts)
+    assert Counter(release.table["age"].to_list()) == expected
 
 
 def test_finest_does_what_levels_do_with_fewer_combinations(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def _local(path: Path) -> tuple[Path, list[Path]]:
     if below := next((part for part in parts if part.is_dir()), None):
         raise InputError(
             f"{path}: {below.name!r} in it is a folder; for a partitioned table give the address, "
-            f"file://{path.absolute()}"
+            f"{local_address(path.absolute())}"
         )
     return path.absolute(), [files.check_file(part) for part in parts]
 
