@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 p
 	&& echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py requirements-dev.txt $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
+SOURCES := pyproject.toml setup.py requirements-dev.txt constraints.txt $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench bench-large docs experiments experiments-quick clean
@@ -17,12 +17,15 @@ setup: $(VENV)/dev  ## everything for development, in .venv
 demo: $(VENV)/run  ## the main job on the bundled Adult table
 	@$(BIN)/maskwright demo
 
-test: $(VENV)/dev  ## all tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not alone and not long"
+# Tests start many processes: the sources are compiled once, also where Python is told not to keep what it compiled
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
+test: $(VENV)/dev  ## some of every kind of test (docs/testing.md)
+	$(BIN)/python -m pytest -n auto --durations 20 -m "not alone and not long"
 	$(BIN)/python -m pytest -m alone
 
-test-long: $(VENV)/dev  ## hundreds of thousands of random cases and faults (hours)
-	$(BIN)/python -m pytest -n auto -m long
+test-long: $(VENV)/dev  ## all tests, with hundreds of thousands of random cases and faults (hours)
+	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest -n auto --durations 50 -m "not alone"
 
 test-minimum: $(VENV)/dev  ## the least versions of pyproject.toml, installed into build/minimum and tested
 	$(BIN)/python -m supply.minimum
@@ -73,8 +76,8 @@ $(VENV)/made:
 
 $(VENV)/run: $(VENV)/made $(SOURCES)
 	@echo "installing into $(VENV) (once) ..."
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e .; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check -e .; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -c constraints.txt -e .; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .; fi
 	@touch $@
 
 $(VENV)/dev: $(VENV)/made $(SOURCES)

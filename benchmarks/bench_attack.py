@@ -20,13 +20,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from experiments.common import ADULT, task
-
-from maskwright.attacks.local_credibility import local_findings, requirement_of
-from maskwright.attacks.secrets import secrets_of
-from maskwright.core.adversary import Target
-from maskwright.core.worlds.credibility import credibility_global
+from maskwright.attacks._minimality.local_credibility import local_findings, requirement_of
+from maskwright.attacks._shared.secrets import secrets_of
+from maskwright.domain.adversary import Target
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
+from maskwright.worlds.counting.credibility import credibility_global
 
 HIERARCHIES = Path(__file__).parents[1] / "src" / "maskwright" / "data" / "adult" / "hierarchies"
 QI = ["age", "workclass", "marital-status", "occupation", "race", "sex", "native-country", "salary-class"]

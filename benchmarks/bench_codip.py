@@ -17,9 +17,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from experiments.census import CENSUS, COLUMNS
-
 import maskwright as mw
+from experiments.census import CENSUS, COLUMNS
 
 GOAL = 10.0
 RUNS: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maskwright.core.classes import ValueCounts
-from maskwright.kernels import disclosure as kernel
-from maskwright.kernels.live_disclosure import LiveDisclosure
+from experiments.live_disclosure import LiveDisclosure
+from maskwright.domain.classes import ValueCounts
+from maskwright.kernels import minimize as kernel
 from maskwright.kernels.max_disclosure import max_disclosure
 
 

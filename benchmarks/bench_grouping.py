@@ -26,24 +26,23 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support import ADULT, adult, context_of
-
 from benchmarks.targets import Targets
-from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method, Task
-from maskwright.core.model import Model
-from maskwright.core.policy import Policy
-from maskwright.core.summary import Joint, Summary
-from maskwright.job import Job
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Method, Task
+from maskwright.domain.model import Model
+from maskwright.domain.summary import Joint, Summary
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.anatomy import Anatomy
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
-from maskwright.session import prepared
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.session import prepared
+from maskwright.policy.policy import Policy
+from tests.support import ADULT, adult, context_of
 
 TARGETS = Targets()
 SIZES = (90, 50, 20, 16, 8, 7, 5, 2)

@@ -19,14 +19,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support import adult, fars, task_of
-
-from maskwright.core.grouping import Grouping
-from maskwright.core.model import Model
-from maskwright.core.summary import Summary
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.model import Model
+from maskwright.domain.summary import Summary
 from maskwright.methods.local_recoding import LocalRecoding
 from maskwright.metrics.loss import granularity
 from maskwright.models import MODELS
+from tests.support import adult, fars, task_of
 
 ARX = (0.932, 4557, 4.5)
 

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 import maskwright
-from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.model import Context
-from maskwright.core.summary import Summary
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.model import Context
+from maskwright.domain.summary import Summary
 from maskwright.kernels import compiled
-from maskwright.methods.nodes import Nodes
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.samarati import Samarati, lowest
+from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS
 
 ADULT = Path(maskwright.__path__[0]) / "data" / "adult"
@@ -120,7 +120,7 @@ def condition_one(summary: Summary, p: int, repeats: int) -> None:
     best, found = timed(
         {
             True: lambda: Nodes(task, options).most_groups,
-            False: lambda: lowest(Nodes(task, options, conditions=False)),
+            False: lambda: lowest_nodes(Nodes(task, options, conditions=False)),
         },
         repeats,
     )

@@ -24,14 +24,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support import ADULT, adult, fars, hierarchy_from_csv, task_of
-
 from benchmarks.targets import Targets
-from maskwright.core.method import Task
-from maskwright.core.model import Model
-from maskwright.core.summary import Summary
+from maskwright.domain.method import Task
+from maskwright.domain.model import Model
+from maskwright.domain.summary import Summary
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.models import MODELS
+from tests.support import ADULT, adult, fars, hierarchy_from_csv, task_of
 
 OBJECTIVES = {"loss": "arx-loss", "loss-mean": "arx-loss-mean", "discernability": "discernibility",
               "aecs": "average-class-size", "precision": "precision", "entropy": "non-uniform-entropy",

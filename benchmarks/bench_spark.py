@@ -28,9 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.spark.cluster import cluster
-
 from benchmarks.bench_scale import make, policy
+from tests.spark.cluster import cluster
 
 PASSES = ("reading", "summarising", "recoding", "writing", "verifying the bytes on disk")
 CASES = ("full-domain", "mondrian", "bucketized")

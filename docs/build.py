@@ -11,17 +11,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import maskwright
 from maskwright.api import compare, policy_schema
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.minimality import Minimality
+from maskwright.cli.terminal import comparison_lines
 from maskwright.comparing.output import chart
-from maskwright.core.settings import Registered
+from maskwright.domain.settings import Registered
+from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
-from maskwright.terminal import comparison_lines
+from maskwright.pipeline.attacking import ADVERSARIES
+from maskwright.policy.binding import promises_before
 
 DOCS = Path(__file__).parent
 
@@ -31,8 +35,76 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "policy.schema.json": json.dumps(policy_schema(), indent=1, ensure_ascii=False) + "\n",
         DOCS / "reference.md": reference(),
+        DOCS / "promise.md": promises(),
         **comparison(),
     }
+
+
+METHOD_SETTINGS: dict[str, dict[str, Any]] = {
+    "optimal-lattice": {"name": "optimal-lattice"},
+    "samarati": {"name": "samarati"},
+    "incognito": {"name": "incognito"},
+    "local-recoding": {"name": "local-recoding"},
+    "mondrian": {"name": "mondrian"},
+    "mondrian, cut: relaxed": {"name": "mondrian", "cut": "relaxed"},
+    "mondrian, cut: strict": {"name": "mondrian", "cut": "strict"},
+    "greedy-grouping": {"name": "greedy-grouping"},
+    "symmetric-grouping": {"name": "symmetric-grouping"},
+    "anatomy": {"name": "anatomy"},
+    "alpha-k-local": {"name": "alpha-k-local"},
+    "mask": {"name": "mask", "l": 2, "values": ["x"]},
+    "codip, given plan": {"name": "codip", "plan": [["s"], ["t"]]},
+    "codip, greedy or best": {"name": "codip"},
+}
+SIZE = {"model": "k-anonymity", "k": 2}
+HALF = {"model": "belief", "max": "1/2", "attribute": "s"}
+SEARCHED = {"model": "entropy-l-diversity", "l": 2, "attribute": "s"}
+ONE_SET = {"role": "sensitive", "sensitive_sets": [["x"]]}
+INGREDIENTS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "one set of values": {"columns": {"s": ONE_SET}},
+    "searches entropy": {"require": [SIZE, SEARCHED, HALF]},
+    "t-closeness as gate": {
+        "require": [SIZE, HALF, {"model": "t-closeness", "t": "1/2", "attribute": "s", "use": "gate"}]
+    },
+    "two columns": {"columns": {"t": "sensitive"}},
+    "insider": {"require": [SIZE, HALF | {"adversary": "insider"}]},
+    "`unit`": {"unit": "id", "columns": {"id": "identifier"}},
+    "missing rows dropped": {"missing": {"rows": "drop"}},
+    "insensitive column": {"columns": {"v": "insensitive"}},
+}
+
+
+def promises() -> str:
+    """promise.md with its table: what each ingredient does to the promise of each method."""
+    page = DOCS / "promise.md"
+    before, rest = page.read_text(encoding="utf-8").split("<!-- table -->")
+    _, after = rest.split("<!-- end of table -->")
+    lines = ["| method | " + " | ".join(INGREDIENTS) + " |", "| --- |" + " --- |" * len(INGREDIENTS)]
+    for name, method in METHOD_SETTINGS.items():
+        cells = [promised(method, changes) for changes in INGREDIENTS.values()]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    table = "\n".join(lines)
+    return f"{before}<!-- table -->\n{table}\n<!-- end of table -->{after}"
+
+
+def promised(method: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+    """The promise of a policy about its column s: guaranteed, measured, or refused."""
+    columns: dict[str, Any] = {"q": "quasi-identifier", "s": "sensitive"}
+    if method["name"] == "codip":
+        columns["t"] = "sensitive"
+    recoding = {"recoding": "bucketize"} if method["name"] == "anatomy" else {}
+    values = {"require": [SIZE, HALF], "method": dict(method)} | recoding | dict(changes)
+    values["columns"] = columns | dict(changes.get("columns", {}))
+    try:
+        policy = maskwright.Policy.load(values)
+        who = next(
+            r.parameters.get("adversary", "knows-method") for r in policy.require if r.name == "belief"
+        )
+        found = promises_before(policy, ADVERSARIES[who])
+        return next(p.status for p in found if p.attribute == "s")
+    except PolicyError:
+        return "refused"
 
 
 def comparison() -> dict[Path, str]:

@@ -13,12 +13,17 @@ import numpy as np
 
 from experiments.census import CENSUS, COLUMNS
 from experiments.common import Experiment, Outcome, Verdict, task
-from maskwright.core.association import Association, Contingency, Subset, Tables
-from maskwright.core.best_plans import best_plan
-from maskwright.core.classes import ValueCounts
-from maskwright.core.method import Task
-from maskwright.core.plans import best_closeness, greedy, merges, singletons
-from maskwright.methods.closeness import NodeCloseness, node_closeness
+from maskwright.domain.association import Association, Contingency, Subset, Tables
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.method import Task
+from maskwright.methods._plans.plan_tables import NodeCloseness, node_closeness
+from maskwright.methods._plans.plans import (
+    best_closeness,
+    best_plan,
+    greedy_plan,
+    merge_sequence,
+    singleton_plan,
+)
 from maskwright.methods.codip import association_of
 from maskwright.report.charts import Chart, Series
 
@@ -53,7 +58,7 @@ def closeness_at(k: int, cap: int) -> NodeCloseness | None:
 
 def path(association: Association) -> list[Tables]:
     """The plans that CODIP* passes through: from every attribute on its own to one table."""
-    return [singletons(association.size), *(m.tables for m in merges(association))]
+    return [singleton_plan(association.size), *(m.tables for m in merge_sequence(association))]
 
 
 # --- Table 1 ------------------------------------------------------------------------------------------
@@ -84,7 +89,7 @@ def table_1(quick: bool) -> Outcome:
     for pairing, name in itertools.product(PAIRINGS, NAMES):
         near = best_closeness([candidates[pairing]], [name], whole)
         rows.append({"what": f"table 1 ({pairing})", "attributes": name, "closeness": str(near)})
-    for tables in (((0, 1, 2),), ((0, 1), (2,)), singletons(3)):
+    for tables in (((0, 1, 2),), ((0, 1), (2,)), singleton_plan(3)):
         near = max(
             best_closeness(list(candidates.values()), [NAMES[i] for i in s], whole) or Fraction(0)
             for s in tables
@@ -119,7 +124,7 @@ def always(subset: Subset) -> bool:
 
 def beta_row(beta: Fraction) -> dict[str, Any]:
     _, association = measured()
-    star = greedy(association, beta, always).tables or ()
+    star = greedy_plan(association, beta, always).tables or ()
     best = best_plan(association, beta, always)
     lost = association.alpha(best.tables or ())
     return {
@@ -237,7 +242,7 @@ def tables_of(chosen: list[int]) -> tuple[int, bool]:
         {(a, b): counts.pairs[chosen[a], chosen[b]] for a, b in itertools.combinations(range(size), 2)},
     )  # fmt: skip
     association = Association(some, [whole.sensitive[i] for i in chosen])
-    tables = greedy(association, Fraction(1, 2), always).tables or ()
+    tables = greedy_plan(association, Fraction(1, 2), always).tables or ()
     return len(tables), association.alpha_at_most(tables, Fraction(1, 5))
 
 

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maskwright.core.method import Task
-from maskwright.core.policy import Policy
-from maskwright.job import Job
+from maskwright.domain.method import Task
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.session import prepared
+from maskwright.policy.policy import Policy
 from maskwright.report.charts import Chart
-from maskwright.session import prepared
 
 HERE = Path(__file__).parent
 ADULT = HERE / "data" / "adult_uci.parquet"

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from experiments.common import Experiment, Outcome, mean_and_error, task
-from maskwright.core.grouping import Grouping
-from maskwright.core.worlds.greedy import randomised_group
-from maskwright.core.worlds.greedy_floats import randomised_group_in_floats
+from experiments.greedy_floats import randomised_group_in_floats
+from maskwright.domain.grouping import Grouping
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.report.charts import Chart, Series
+from maskwright.worlds.counting.group_beliefs import randomised_group
 
 PAPER = "Minimizing minimality"
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex")

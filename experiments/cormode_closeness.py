@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from experiments.common import ADULT, Experiment, Outcome, Verdict, mean_and_error, task
 from experiments.cormode import COLUMNS, PAPER, POSITIVES, QUASI, kinds_of
-from maskwright.core.grouping import Grouping
+from maskwright.domain.grouping import Grouping
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.report.charts import Chart, Series
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task
 from experiments.cormode import COLUMNS, PAPER, QUASI
-from maskwright.core.method import Method
+from maskwright.domain.method import Method
 from maskwright.methods.anatomy import Anatomy
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.symmetric_grouping import SymmetricGrouping

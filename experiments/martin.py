@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 from experiments.common import Experiment, Outcome, task
-from maskwright.core.classes import ValueCounts
-from maskwright.core.disclosure import Disclosure
+from maskwright.domain.classes import ValueCounts
 from maskwright.kernels.max_disclosure import max_disclosure
-from maskwright.methods.lattice import group_tuples
+from maskwright.methods._lattice.lattice import group_tuples
 from maskwright.report.charts import Chart, Series
+from maskwright.worlds.statements.disclosure import Disclosure
 
 PAPER = "Worst-case background knowledge"
 # Adult on age (exact, 5, 10, 20, 40 years, suppressed), marital status (3), race (2) and gender (2): 72 tables

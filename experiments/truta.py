@@ -10,9 +10,9 @@ import duckdb
 import numpy as np
 
 from experiments.common import ADULT, Experiment, Outcome, mean_and_error, task
-from maskwright.core.classes import Classes
-from maskwright.methods.lattice import group_tuples
-from maskwright.methods.minimal import minimal_nodes
+from maskwright.domain.classes import Classes
+from maskwright.methods._lattice.lattice import group_tuples
+from maskwright.methods._lattice.minimal_nodes import minimal_nodes
 from maskwright.report.charts import Chart, Series
 
 PAPER = "p-sensitive k-anonymity"

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task
 from experiments.hierarchies import SENSITIVE, at_most_one_in, columns
 from maskwright.attacks.minimality import Minimality
-from maskwright.core.adversary import Adversary, Target
+from maskwright.domain.adversary import Adversary, Target
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.report.charts import Chart, Series
 

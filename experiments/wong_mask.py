@@ -9,11 +9,11 @@ from typing import Any
 
 from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task
 from experiments.hierarchies import at_most_one_in, columns
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Task
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.mask import Mask
-from maskwright.metrics.distortion import sensitive_distortion
+from maskwright.metrics.distributions import sensitive_distortion
 from maskwright.metrics.loss import information_loss
 from maskwright.metrics.queries import Workload, query_errors
 from maskwright.report.charts import Chart, Series

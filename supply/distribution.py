@@ -2,19 +2,23 @@
 
 The wheel brings the compiled kernels. The source distribution must install without a compiler too and then uses their
 plain twins: the same seeded release comes out, byte for byte. Nothing of tests, private data or of this machine may be
-in either.
+in either. Both are installed with the versions of constraints.txt.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
+
+from supply.lock import CONSTRAINTS
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ("_chacha", "_disclosure", "_lattice", "_local", "_partition")
@@ -71,6 +75,16 @@ def built(folder: Path) -> tuple[Path, Path]:
     return source, wheel
 
 
+def folders_in(content: bytes, compiled: bool, own: Iterable[Path] = (ROOT, Path.home())) -> list[str]:
+    """Folders of the builder that a file names; a compiled one may name no absolute path at all."""
+    found = [
+        str(here) for here in own if here != Path("/") and re.search(re.escape(f"{here}/").encode(), content)
+    ]
+    if compiled:  # the text table of an object file: RUNPATH, debugging symbols
+        found += [text.decode() for text in re.findall(rb"(?<=\0)/[!-~]+/[ -~]+(?=\0)", content)]
+    return found
+
+
 def check_contents(source: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -84,11 +98,7 @@ def check_contents(source: Path, wheel: Path) -> None:
         strays = [n for n in names if "test" in Path(n).name.lower() or n.endswith((".pyc", ".yaml~"))]
         assert not strays, strays
         for name in names:
-            found = [
-                here
-                for here in (str(ROOT), str(Path.home()))
-                if len(here) > 5 and here.encode() in archive.read(name)
-            ]
+            found = folders_in(archive.read(name), compiled=name.endswith((".so", ".pyd", ".dylib")))
             assert not found, f"{name} names {found}"
     with tarfile.open(source) as tar:
         inside = [m.name.split("/", 1)[-1] for m in tar.getmembers()]
@@ -97,6 +107,7 @@ def check_contents(source: Path, wheel: Path) -> None:
         )
         assert {f"src/maskwright/kernels/{k}.c" for k in KERNELS} <= set(inside)
         assert any(n.endswith("_partition_cut.h") for n in inside)
+        assert CONSTRAINTS.name in inside
 
 
 def without_compiler(folder: Path) -> str:
@@ -118,7 +129,8 @@ def installed(what: Path, folder: Path, name: str, path: str) -> tuple[str, dict
     work.mkdir()
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
     python = place / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", what, cwd=work, path=path)
+    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    run(*pip, what, "-c", CONSTRAINTS, cwd=work, path=path)
     kernels = run(python, "-c", PROBE.format(kernels=KERNELS), cwd=work, path=path).strip()
     run(python, "-c", RELEASE.format(), cwd=work, path=path)
     tables = {p.parts[-3]: p.read_bytes() for p in sorted(work.glob("r-*/public/data.csv"))}

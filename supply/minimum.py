@@ -18,7 +18,7 @@ TOOLS = ("pytest", "hypothesis", "httpx", "nanoarrow", "openpyxl", "scipy")
 # what depends on the libraries: reading, summarising, recoding, writing, handing back, the page of the workbench
 TESTS = (
     "tests/engines", "tests/kernels/test_randomness.py", "tests/pipeline/test_recodings.py",
-    "tests/pipeline/test_cli.py", "tests/report/test_nothing_private.py", "tests/leaks/test_containers.py",
+    "tests/cli/test_commands.py", "tests/report/test_nothing_private.py", "tests/leaks/test_containers.py",
     "tests/workbench/test_parts.py",
 )  # fmt: skip
 

@@ -2,29 +2,59 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-# Machines are shared and noisy: how long one example takes says nothing.
-settings.register_profile("default", deadline=None)
-settings.load_profile("default")
+from tests.amounts import LONG, amount
+from tests.patients import POLICY, Command, Outcome, patients, write_csv
+
+# Nothing is ever written to the home of whoever runs the tests, not even between two of them.
+_STATE = os.path.join(tempfile.gettempdir(), f"maskwright-test-state-{os.getpid()}-{os.urandom(6).hex()}")  # noqa: PTH118
+os.environ["MASKWRIGHT_STATE"] = _STATE
+os.environ.pop("MASKWRIGHT_KEY_FILE", None)
+
+# The number of examples is that of all properties. Machines are shared and noisy: how long one takes says nothing.
+settings.register_profile("maskwright", deadline=None, max_examples=amount(25, 1_000))
+settings.load_profile("maskwright")
 
 
 def pytest_runtest_setup() -> None:
-    """Each test has a memory of its own: what was tried on a table in another test does not count here."""
-    os.environ["MASKWRIGHT_STATE"] = os.path.join(  # noqa: PTH118 - made only when somebody writes to it
-        tempfile.gettempdir(), f"maskwright-test-state-{os.getpid()}-{os.urandom(6).hex()}"
-    )
+    """Each test has a memory and a key of its own: what was tried on a table in another test does not count here."""
+    os.environ["MASKWRIGHT_STATE"] = f"{_STATE}-{os.urandom(6).hex()}"  # made only when somebody writes to it
 
 
 def pytest_runtest_teardown() -> None:
     import shutil
 
-    if folder := os.environ.pop("MASKWRIGHT_STATE", None):  # a test that was skipped has none
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(os.environ.get("MASKWRIGHT_STATE", _STATE), ignore_errors=True)
+    os.environ["MASKWRIGHT_STATE"] = _STATE
+
+
+def pytest_unconfigure() -> None:
+    import shutil
+
+    shutil.rmtree(_STATE, ignore_errors=True)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attacks that draw possible worlds take a tenth of their seconds: for tests of releases, whose beliefs are
+    tested elsewhere. The long run gives them all their time."""
+    from maskwright.worlds.sampling import world_sampler
+
+    def spent(clock: world_sampler._SamplingClock) -> float:
+        return 10 * (time.thread_time() - clock.started)
+
+    if not LONG:
+        monkeypatch.setattr(world_sampler._SamplingClock, "spent", property(spent))
 
 
 @pytest.fixture
@@ -35,10 +65,84 @@ def listening() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "patients.csv", patients())
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def maskwright(tmp_path: Path) -> Command:
+    """Run the real command in a process of its own, in the test's folder."""
+
+    def command(*arguments: object) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "maskwright.cli", *map(str, arguments)],
+            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        return Outcome(done)
+
+    return command
+
+
+TOGETHER = ("spark", "postgres", "browser")  # folders whose tests share a server, a cluster or a browser
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of such a folder run in one process, which starts what they share once; all others run anywhere.
+
+    (Not by marks: xdist 3.8 writes groups into `_nodeid`, where pytest 9 does not look.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFolder(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = _folder(nodeid)
+            return folder if folder in TOGETHER else nodeid
+
+    return ByFolder(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that no process has it left over when the others have ended."""
+    first = ("spark", "faults", "experiments", "browser")
+    order = {folder: i for i, folder in enumerate(first)}
+    items.sort(key=lambda item: order.get(_folder(item.nodeid), len(first)))
+
+
+def _folder(test: str) -> str:
+    return test.partition("::")[0].split("/")[1]
+
+
+COUNTED = {
+    "tables": "random tables compared",
+    "mutations": "mutated releases verified",
+    "inputs": "inputs fed",
+    "moments": "moments at which something went wrong",
+}
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many random tables and mutated releases were looked at."""
-    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
-    for kind, words in (("tables", "random tables compared"), ("mutations", "mutated releases verified")):
+    """How much was looked at; after a long run also the tests, failures and minutes of each folder."""
+    stats = terminalreporter.stats
+    listed = [report for kind in ("passed", "failed", "error") for report in stats.get(kind, ())]
+    reports = [report for report in listed if isinstance(report, pytest.TestReport)]  # not of collecting
+    for kind, words in COUNTED.items():
         n = sum(value for report in reports for name, value in report.user_properties if name == kind)
         if n:
             terminalreporter.write_line(f"{n:,} {words}")
+    if LONG:
+        for folder in sorted({_folder(report.nodeid) for report in reports}):
+            here = [report for report in reports if _folder(report.nodeid) == folder]
+            failed, minutes = sum(r.failed for r in here), sum(r.duration for r in here) / 60
+            tests = len({r.nodeid for r in here})
+            terminalreporter.write_line(
+                f"{folder:16} {tests:6,} tests {failed:4} failed {minutes:8.1f} minutes"
+            )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.release import Release
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.release import Release
 
 HEADER = ["name", "age", "zip", "sex", "disease", "ward"]
 DISEASES = ["flu", "asthma", "cancer", "ulcer"]

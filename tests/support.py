@@ -18,11 +18,11 @@ import pytest
 from numpy.typing import NDArray
 
 import maskwright
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.model import Context, Model
-from maskwright.core.rules import (
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.model import Context, Model
+from maskwright.domain.rules import (
     Closeness,
     DistinctAtLeast,
     EntropyAtLeast,
@@ -31,8 +31,8 @@ from maskwright.core.rules import (
     ShareAtMost,
     SizeAtLeast,
 )
-from maskwright.core.summary import Summary
-from maskwright.core.verdict import Verdict
+from maskwright.domain.summary import Summary
+from maskwright.domain.verdict import Verdict
 
 ADULT = Path(maskwright.__path__[0]) / "data" / "adult"
 FARS = Path(__file__).parent / "data" / "fars"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +20,47 @@ if TYPE_CHECKING:
         policy_schema,
         suggest_policy,
     )
-    from maskwright.core.policy import Policy
-    from maskwright.core.release import Release
-    from maskwright.engines.postgres import Postgres
-    from maskwright.newrows import Recoder
+    from maskwright.domain.release import Release
+    from maskwright.engines.readers.postgres import Postgres
+    from maskwright.methods.alpha_k_local import AlphaKLocal
+    from maskwright.methods.anatomy import Anatomy
+    from maskwright.methods.codip import Codip
+    from maskwright.methods.greedy_grouping import GreedyGrouping
+    from maskwright.methods.incognito import Incognito
+    from maskwright.methods.local_recoding import LocalRecoding
+    from maskwright.methods.mask import Mask
+    from maskwright.methods.mondrian import Mondrian
+    from maskwright.methods.optimal_lattice import OptimalLattice
+    from maskwright.methods.samarati import Samarati
+    from maskwright.methods.symmetric_grouping import SymmetricGrouping
+    from maskwright.models.alpha_k_anonymity import AlphaKAnonymity
+    from maskwright.models.average_risk import AverageRisk
+    from maskwright.models.belief import BeliefAtMost
+    from maskwright.models.beta_likeness import BetaLikeness
+    from maskwright.models.ck_safety import CkSafety
+    from maskwright.models.delta_disclosure import DeltaDisclosure
+    from maskwright.models.delta_presence import DeltaPresence
+    from maskwright.models.distinct_l_diversity import DistinctLDiversity
+    from maskwright.models.entropy_l_diversity import EntropyLDiversity
+    from maskwright.models.highest_risk import HighestRisk
+    from maskwright.models.k_anonymity import KAnonymity
+    from maskwright.models.k_map import KMap
+    from maskwright.models.ke_anonymity import KeAnonymity
+    from maskwright.models.m_confidentiality import MConfidentiality
+    from maskwright.models.nt_closeness import NtCloseness
+    from maskwright.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
+    from maskwright.models.recursive_cl_diversity import RecursiveClDiversity
+    from maskwright.models.simple_l_diversity import SimpleLDiversity
+    from maskwright.models.t_closeness import TCloseness
+    from maskwright.policy.policy import Policy
+    from maskwright.recoder import Recoder
 
 # Names are imported when they are first used, so that `import maskwright` costs next to nothing.
 _HOME = {
-    "Policy": "maskwright.core.policy",
-    "Postgres": "maskwright.engines.postgres",
-    "Recoder": "maskwright.newrows",
-    "Release": "maskwright.core.release",
+    "Policy": "maskwright.policy.policy",
+    "Postgres": "maskwright.engines.readers.postgres",
+    "Recoder": "maskwright.recoder",
+    "Release": "maskwright.domain.release",
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
     "audit": "maskwright.api",
@@ -40,12 +71,46 @@ _HOME = {
     "suggest_policy": "maskwright.api",
 }
 _MODULES = ("attacks", "methods", "metrics", "models")
+_REGISTRIES = (
+    "models",
+    "methods",
+)  # whose classes are found here, too: mw.KAnonymity is mw.models.KAnonymity
 
 __all__ = [
+    "AlphaKAnonymity",
+    "AlphaKLocal",
+    "Anatomy",
+    "AverageRisk",
+    "BeliefAtMost",
+    "BetaLikeness",
+    "CkSafety",
+    "Codip",
+    "DeltaDisclosure",
+    "DeltaPresence",
+    "DistinctLDiversity",
+    "EntropyLDiversity",
+    "GreedyGrouping",
+    "HighestRisk",
+    "Incognito",
+    "KAnonymity",
+    "KMap",
+    "KeAnonymity",
+    "LocalRecoding",
+    "MConfidentiality",
+    "Mask",
+    "Mondrian",
+    "NtCloseness",
+    "OptimalLattice",
+    "PSensitiveKAnonymity",
     "Policy",
     "Postgres",
     "Recoder",
+    "RecursiveClDiversity",
     "Release",
+    "Samarati",
+    "SimpleLDiversity",
+    "SymmetricGrouping",
+    "TCloseness",
     "__version__",
     "anonymize",
     "attack",
@@ -67,6 +132,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOME[name]), name)
     if name in _MODULES:
         return import_module(f"maskwright.{name}")
+    for registry in _REGISTRIES:
+        with suppress(AttributeError):
+            return import_module(f"maskwright.{registry}").__getattr__(name)
     raise AttributeError(f"module 'maskwright' has no attribute {name!r}")
 
 

@@ -6,30 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright.attacking import adversary_named, attack_target, target_of, targets_of
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Adversary, Attack, Target
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.events import Event
-from maskwright.core.policy import Policy
-from maskwright.core.release import Release
-from maskwright.core.settings import Registered
+from maskwright.domain.adversary import Adversary, Attack, Target
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.release import Release
+from maskwright.domain.settings import Registered
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.engines.postgres import Postgres
+from maskwright.engines.readers.postgres import Postgres
 from maskwright.errors import UsageError
-from maskwright.folder import KeepPrivate
-from maskwright.job import Job, metrics_named
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import run
-from maskwright.resolve import reading as reading_of
-from maskwright.session import minimal_choices, prepared
+from maskwright.pipeline.attacking import adversary_named, attack_target, belief_bound, target_of, targets_of
+from maskwright.pipeline.folder_contents import KeepPrivate
+from maskwright.pipeline.job import Job, input_files, metrics_named
+from maskwright.pipeline.publish import run
+from maskwright.pipeline.session import minimal_choices, prepared
+from maskwright.policy.binding import reading_options as reading_of
+from maskwright.policy.policy import Policy
+from maskwright.runtime.events import Event
 
 if TYPE_CHECKING:
     from maskwright.auditing import Audit
     from maskwright.comparing import Comparison
-    from maskwright.methods.nodes import MinimalNode
+    from maskwright.methods._lattice.nodes import MinimalNode
     from maskwright.suggest import Suggestion
 
 
@@ -150,16 +150,12 @@ def audit(
         reading: how files are to be read, and what counts as missing.
     """
     from maskwright.auditing import Question, audit_table
-    from maskwright.core.exact import to_fraction
 
     who = adversary if isinstance(adversary, Adversary) else None
     if who is None and (adversary is not None or facts is not None):
         who = adversary_named(str(adversary or "neighbour"), facts)
     loaded = None if policy is None else Policy.load(policy)
-    try:
-        bound = None if max_belief is None else to_fraction(max_belief)
-    except ValueError as problem:
-        raise UsageError(f"max_belief: {problem}") from None
+    bound = belief_bound(max_belief, "max_belief")
     question = Question(
         table, tuple(quasi_identifiers), tuple(sensitive), loaded, tuple(require), original, sensitive_table,
         group, unit, population, reading or (reading_of(loaded) if loaded else Reading()), bound,
@@ -192,7 +188,7 @@ def plan_frontier(
     """The plans for several sensitive attributes that no other plan beats: association loss against exposure.
 
     The policy may have any method; the cap on discernibility of a codip policy bounds the closeness that is compared.
-    `maskwright.report.plans.frontier_chart` draws the result, `frontier_csv` writes it as a table.
+    `maskwright.report.plan_section.frontier_chart` draws the result, `frontier_csv` writes it as a table.
     """
     from maskwright.methods.codip import association_of, frontier_of
 
@@ -245,7 +241,7 @@ def compare(
 
     several = [policies] if isinstance(policies, (Policy, Mapping, str, Path)) else list(policies)
     if destination is not None:
-        check(Path(destination), overwrite)
+        check(Path(destination), overwrite, input_files(source, *map(Policy.load, several)))
     found = run_all(
         source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
         cache=cache if isinstance(cache, bool) else Path(cache), on_event=on_event, cancelled=cancelled,

@@ -14,6 +14,8 @@
 value of an identifier column.
 """
 
+from maskwright.addresses import masked
+
 LONGEST = 1_500  # characters of a message: nobody reads more, and a name may have millions
 
 
@@ -22,8 +24,9 @@ def one_line(message: str) -> str:
 
     Names and values come from files: a line end, an escape sequence of a terminal, text that runs backwards or half a
     surrogate pair is written as its code, and what is too long is cut in the middle, because the remedy is at the end.
+    Passwords in addresses are left out.
     """
-    message = _cut(message)
+    message = _cut(masked(message))
     if message.isprintable():
         return message
     return _cut("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))  # codes are longer
@@ -40,7 +43,7 @@ class MaskwrightError(Exception):
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(one_line(message))
-        self.details = details
+        self.details = masked(details)
 
 
 class UsageError(MaskwrightError):

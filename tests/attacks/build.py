@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.adversary import Target
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method
-from maskwright.core.model import Context, Model
-from maskwright.core.summary import Summary
-from support import context_of, summarise
+from maskwright.domain.adversary import Target
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Method
+from maskwright.domain.model import Context, Model
+from maskwright.domain.summary import Summary
+from tests.support import context_of, summarise
 
 Values = Sequence[str | None]
 
@@ -44,7 +44,7 @@ def target_of(
     allocation = Allocation(np.arange(summary.n_tuples), of_tuple, summary.rows)
     texts = tuple(f"group {g + 1}" for g in range(n))
     labels = Labels("zip", texts, np.ones(n, np.int64), np.arange(n, dtype=np.int32))
-    classes = allocated(summary, allocation, n)
+    classes = allocated_classes(summary, allocation, n)
     grouping = Grouping(summary, allocation, (labels,), classes, None, starred)
     return Target(grouping, models, method, context or context_of(summary))
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.build import Values, release, target_of
-from knowledge_worlds import FIGURE_3, Worlds
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.hierarchy import Hierarchy
-from support import summarise
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.hierarchy import Hierarchy
+from tests.attacks.build import Values, release, target_of
+from tests.oracles.knowledge import FIGURE_3, Worlds
+from tests.support import summarise
 
 
 def attack(target: Target, facts: int = 0, **options: Any) -> Any:
@@ -46,7 +46,6 @@ GROUPS = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(GROUPS, st.integers(0, 2))
 def test_the_curve_is_that_of_possible_worlds(groups: list[Values], facts: int) -> None:
     found = attack(release(named(groups)), facts, most=2)

@@ -8,21 +8,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.test_minimality import MODEL, Row, model
-from attacks.test_replay import KNOWS, print_of, publish
-from core.worlds.test_facts import implications
-from maskwright.attacking import attack_target
+from maskwright.attacks._minimality.replay import each_by_itself, replay
+from maskwright.attacks._minimality.world_tables import Places
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.attacks.combined import Combined
 from maskwright.attacks.minimality import Minimality
-from maskwright.attacks.places import Places
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.worlds import facts as facts_module
-from maskwright.core.worlds.facts import Block, worst_facts
-from support import adult, task_of
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.methods import METHODS
+from maskwright.pipeline.attacking import attack_target
+from maskwright.worlds.sampling.world_sampler import WorldBudget
+from maskwright.worlds.statements import worst_facts as facts_module
+from maskwright.worlds.statements.worst_facts import WorldBlock, worst_facts
+from tests.attacks.test_minimality import MODEL, Row, model
+from tests.attacks.test_replay import KNOWS, print_of, publish, with_joint
+from tests.support import adult, summarise, task_of
+from tests.worlds.test_worst_facts import implications
 
 SMALL = st.lists(
     st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("pq")), min_size=3, max_size=5
@@ -35,7 +39,7 @@ def insider(k: int) -> Adversary:
 
 
 def left(target: Target, models: list[Any], method: str, options: dict[str, Any]) -> list[tuple[int, ...]]:
-    """All deals in which the method publishes the same: everybody's value."""
+    """All worlds in which the method publishes the same: everybody's value."""
     places, summary = Places.of(target), target.grouping.summary
     labels = [
         tuple(h.values[c - 1] for h, c in zip(summary.attributes, codes, strict=True))
@@ -57,7 +61,6 @@ def left(target: Target, models: list[Any], method: str, options: dict[str, Any]
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(SMALL, MODEL, HOW, st.integers(1, 2))
 def test_against_every_world_and_every_fact(
     rows: list[Row], asked: tuple[str, dict[str, Any]], how: tuple[str, dict[str, Any]], k: int
@@ -67,7 +70,7 @@ def test_against_every_world_and_every_fact(
     found = Combined(seconds=120).run(target, insider(k))
     assert found.kind == "exact"
     worlds = left(target, models, *how)
-    exact = worst_facts([Block(np.array(worlds), np.arange(len(worlds[0])), 0, k)], k)
+    exact = worst_facts([WorldBlock(np.array(worlds), np.arange(len(worlds[0])), 0, k)], k)
     assert exact is not None
     assert found.worst.after == exact.belief
     if len(worlds[0]) <= 3 or k == 1:  # and that is what going through all implications finds
@@ -116,12 +119,12 @@ def test_beyond_small_tables_it_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_adult_is_bounded() -> None:
-    from maskwright.core.settings import build
+    from maskwright.domain.settings import build_registered
     from maskwright.methods import METHODS
 
     models = [model("k-anonymity", k=5), model("simple-l-diversity", l=3)]
     task = task_of(adult("occupation"), models)
-    how = build(METHODS, "method", "optimal-lattice", {}, "here")
+    how = build_registered(METHODS, "method", "optimal-lattice", {}, "here")
     target = Target(how.group(task), models, how, task.context, weights={}, levels={})
     found = Combined(seconds=1).run(target, insider(1))
     assert found.kind == "bounded"
@@ -135,3 +138,22 @@ def test_it_needs_an_adversary_with_method_and_facts() -> None:
     assert attack_target(target, ["combined"], KNOWS) == []
     assert len(attack_target(target, ["combined"], insider(2))) == 1
     assert not Combined().applies(Target(target.grouping, target.models, None, target.context))
+
+
+def test_a_refused_cut_that_others_cross_ties_the_groups_together() -> None:
+    """Eight people in a line, four p and four q: cutting the line in the middle is refused, and the crossed cuts
+    publish four pairs {p, q}. Each person's belief is 1/2. But the first four are all p or all q, so that who knows
+    one of them knows everybody: no pair tells its own story."""
+    names = [str(i) for i in range(8)]
+    line = Hierarchy.of("n", names, [], ordered=True)
+    summary = with_joint(summarise([line], [names], {"s": "ppppqqqq"}, {"s": ("p", "q")}))
+    models = [model("distinct-l-diversity", l=2)]
+    how = METHODS["mondrian"](least=2)
+    task = task_of(summary, models)
+    target = Target(how.group(task), models, how, task.context, weights={}, levels={})
+    assert target.grouping.classes.sizes.tolist() == [2, 2, 2, 2]
+    assert target.grouping.search["crossings"] == 3
+    assert not each_by_itself(target)
+    found = replay(target, WorldBudget(10_000, 120.0)).tally
+    assert (found.looked.tolist(), found.kept.tolist()) == ([16], [2])
+    assert Minimality().run(target, KNOWS).worst.after == Fraction(1, 2)

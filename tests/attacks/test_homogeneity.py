@@ -11,16 +11,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.build import Values, beliefs_by_counting, release, target_of
 from maskwright.attacks.homogeneity import Homogeneity
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.classes import ValueCounts
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
-from maskwright.core.summary import Shared, Summary
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Shared, Summary
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.models import MODELS
-from support import adult, context_of, summarise, task_of
+from tests.attacks.build import Values, beliefs_by_counting, release, target_of
+from tests.support import adult, context_of, summarise, task_of
 
 VALUES = st.sampled_from(["a", "b", "c", None])
 GROUPS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=4)
@@ -36,7 +36,7 @@ def named(groups: list[Values]) -> list[dict[str, Values]]:
 
 
 def model(name: str, **settings: Any) -> Any:
-    return build(MODELS, "model", name, settings, "here")
+    return build_registered(MODELS, "model", name, settings, "here")
 
 
 def test_the_example_of_the_page() -> None:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacking import target_of
-from maskwright.attacks.crowd import Crowd
-from maskwright.attacks.links import link
-from maskwright.attacks.same_attribute import beliefs
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.worlds.joins import background_join
+from maskwright.attacks._joins.people import Crowd
+from maskwright.attacks._joins.row_links import link
+from maskwright.attacks._joins.same_attribute import beliefs
+from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import UsageError
+from maskwright.pipeline.attacking import target_of
+from maskwright.worlds.statements.joined_releases import matching_shares
 
 Rows = list[tuple[str, ...]]
 
@@ -53,7 +53,6 @@ def attack(releases: Any, name: Any, **options: Any) -> Beliefs:
 TABLE = st.lists(st.tuples(*(st.sampled_from(v) for v in ("12", "xy", "abc", "uv"))), min_size=2, max_size=7)
 
 
-@settings(max_examples=25, deadline=None)
 @given(TABLE)
 def test_background_join_is_the_worst_over_classes_known_values_and_targets(rows: Rows) -> None:
     made = release(rows, "ab", {"q": ["1"]})
@@ -62,7 +61,7 @@ def test_background_join_is_the_worst_over_classes_known_values_and_targets(rows
     for known, target in ((2, 3), (3, 2)):
         for row in published:
             members = [i for i, r in enumerate(published) if r[0] == row[0]]
-            found = background_join(published, members, {known: row[known]}, target)
+            found = matching_shares(published, members, {known: row[known]}, target)
             assert found is not None
             worst = max(worst, *found.values())
     assert attack(made, "background-join").worst.after == worst
@@ -122,7 +121,6 @@ def consistent(rows: Rows, column: int, groupings: Sequence[Sequence[int]]) -> l
     return [w for w in itertools.product(values, repeat=len(rows)) if shown(w) == true]
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("abc")),
@@ -169,7 +167,7 @@ def test_large_components_are_fitted_and_say_so() -> None:
 
 
 def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maskwright.attacks import same_attribute
+    from maskwright.attacks._joins import same_attribute
 
     draw = np.random.default_rng(2)
     rows: Rows = [(str(i % 2), "xy"[i // 2 % 2], "ab"[draw.integers(2)]) for i in range(40)]
@@ -194,7 +192,6 @@ def test_releases_of_other_people_are_refused() -> None:
 # --- different attributes -----------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
 @given(TABLE)
 def test_different_attributes_add_nothing(rows: Rows) -> None:
     apart = release(rows, "ab", {"q": ["1"]}, {"name": "codip", "plan": [["a"], ["b"]]})
@@ -223,7 +220,6 @@ def brute_link(first: Sequence[str], second: Sequence[str]) -> Fraction:
     return best
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("xy")), min_size=2, max_size=5))
 def test_links_between_rows_are_those_of_all_correspondences(people: list[tuple[str, str]]) -> None:
     rows: Rows = [(p, q, "ab"[i % 2]) for i, (p, q) in enumerate(people)]
@@ -239,7 +235,6 @@ SETS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(SETS)
 def test_values_of_one_set_in_two_tables_depend_on_each_other(people: list[tuple[str, set[str]]]) -> None:
     every = sorted(set().union(*(s for _, s in people)))

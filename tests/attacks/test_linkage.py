@@ -6,12 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import maskwright as mw
-from attacks.build import release
 from maskwright.attacks.linkage import Linkage
-from maskwright.core.adversary import Adversary
-from maskwright.core.beliefs import Beliefs
+from maskwright.domain.adversary import Adversary
+from maskwright.domain.beliefs import Beliefs
 from maskwright.models.k_anonymity import KAnonymity
-from patients import write_csv
+from tests.attacks.build import release
+from tests.patients import write_csv
 
 WHO = Adversary()
 

@@ -13,21 +13,26 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from maskwright.attacks import told
-from maskwright.attacks.findings import limit
-from maskwright.attacks.local_credibility import Credible, local_findings, readable, requirement_of
+from maskwright.attacks._minimality import class_credibility
+from maskwright.attacks._minimality.class_credibility import Teller
+from maskwright.attacks._minimality.local_credibility import (
+    Credible,
+    local_findings,
+    readable,
+    requirement_of,
+)
+from maskwright.attacks._shared.findings import limit
+from maskwright.attacks._shared.original_classes import Spread, cells_of
+from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
-from maskwright.attacks.secrets import secrets_of
-from maskwright.attacks.spread import Spread, cells_of
-from maskwright.attacks.told import Teller
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
-from maskwright.core.summary import Joint
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Joint
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from support import context_of, summarise
+from tests.support import context_of, summarise
 
 Row = tuple[str, int, str]  # original class, group, value
 VALUES = "pqr"
@@ -46,7 +51,7 @@ ROWS = st.lists(
 
 
 def model(name: str, **parameters: Any) -> Any:
-    return build(MODELS, "model", name, parameters, "here")
+    return build_registered(MODELS, "model", name, parameters, "here")
 
 
 def release(rows: list[Row], models: list[Any], method: str | None = "alpha-k-local") -> Target:
@@ -73,7 +78,7 @@ def release(rows: list[Row], models: list[Any], method: str | None = "alpha-k-lo
     labels = Labels(
         "zip", tuple(f"group {g}" for g in range(n)), np.ones(n, np.int64), np.arange(n, dtype=np.int32)
     )
-    grouping = Grouping(summary, allocation, (labels,), allocated(summary, allocation, n))
+    grouping = Grouping(summary, allocation, (labels,), allocated_classes(summary, allocation, n))
     how = None if method is None else METHODS[method]()
     return Target(grouping, models, how, context_of(summary))
 
@@ -137,7 +142,6 @@ def credible(target: Target, draws: int = 100) -> Credible:
     return Credible(target, spread, secrets, Teller(spread, requirement_of(target, draws)).all(1))
 
 
-@settings(max_examples=300, deadline=None)
 @given(ROWS, MODEL)
 def test_credibility_is_that_of_all_worlds(rows: list[Row], asked: tuple[str, dict[str, Any]]) -> None:
     requirement = model(asked[0], **asked[1])
@@ -155,13 +159,13 @@ def test_credibility_is_that_of_all_worlds(rows: list[Row], asked: tuple[str, di
                 assert abs(found.values[at, s] - float(expected)) <= found.half[at] + 1e-12
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)  # intervals with 99 % coverage may fail elsewhere
+@settings(max_examples=60, derandomize=True)  # intervals with 99 % coverage may fail elsewhere
 @given(ROWS, MODEL)
 def test_what_is_drawn_lies_in_its_interval(rows: list[Row], asked: tuple[str, dict[str, Any]]) -> None:
     requirement = model(asked[0], **asked[1])
     target = release(rows, [requirement])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(told.Teller, "_counted", _too_many)
+        patch.setattr(class_credibility.Teller, "_counted", _too_many)
         found = credible(target, 400)
     truth, classes = Truth(rows, requirement), sorted({c for c, _, _ in rows})
     for at, number in enumerate(found.classes.tolist()):
@@ -171,11 +175,11 @@ def test_what_is_drawn_lies_in_its_interval(rows: list[Row], asked: tuple[str, d
 
 
 def _too_many(*_: Any) -> None:
-    raise told.TooManyWorlds("for the test")
+    raise class_credibility.TooManyWorlds("for the test")
 
 
 @pytest.mark.parametrize("draw", [False, True])
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(rows=ROWS, asked=MODEL)
 def test_problematic_rows_lie_between_the_ends_of_their_intervals(
     draw: bool, rows: list[Row], asked: tuple[str, dict[str, Any]]
@@ -184,7 +188,7 @@ def test_problematic_rows_lie_between_the_ends_of_their_intervals(
     target = release(rows, [requirement])
     with pytest.MonkeyPatch.context() as patch:
         if draw:
-            patch.setattr(told.Teller, "_counted", _too_many)
+            patch.setattr(class_credibility.Teller, "_counted", _too_many)
         found = credible(target, 400)
     truth, classes, bound = (
         Truth(rows, requirement),
@@ -203,7 +207,6 @@ def test_problematic_rows_lie_between_the_ends_of_their_intervals(
         assert shown["beyond_doubt"]["sensitive_rows"] == expected == shown["sensitive_rows"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(ROWS, MODEL)
 def test_the_whole_release_needs_only_one_violation(
     rows: list[Row], asked: tuple[str, dict[str, Any]]
@@ -237,7 +240,7 @@ def _shown(rows: list[Row], truth: Truth, sets: Any) -> Fraction:
 
 def test_table_8_of_the_paper() -> None:
     """q1: two rows, one published as it is; q2: eight, five as they are; the generalised class shows 2 HIV of 4."""
-    from maskwright.core.worlds.credibility import credibility_local
+    from maskwright.worlds.counting.credibility import credibility_local
 
     rows: list[Row] = [("a", 0, "q"), ("a", 2, "p"), ("b", 2, "p"), ("b", 2, "q"), ("b", 2, "q")]
     rows += [("b", 1, "q")] * 5

@@ -14,21 +14,22 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from attacks.build import release
-from maskwright.attacks import draws
-from maskwright.attacks.counting import beliefs_of
-from maskwright.attacks.draws import Crowd
+from maskwright.attacks._minimality import drawn_worlds
+from maskwright.attacks._minimality.closed_form import beliefs_of
+from maskwright.attacks._minimality.drawn_worlds import Crowd
+from maskwright.attacks._minimality.refusals import group_of_tuples, raw_classes, refusals
+from maskwright.attacks._shared.secrets import secrets_of
+from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.attacks.minimality import Minimality
-from maskwright.attacks.refusals import group_of_tuples, raw_classes, refusals
-from maskwright.attacks.secrets import secrets_of
-from maskwright.attacks.thresholds import Threshold, thresholds_of
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.promise import Design
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from support import adult, context_of, summarise, task_of
+from tests.attacks.build import release
+from tests.support import adult, context_of, summarise, task_of
 
 A = Hierarchy.of("a", ["1", "2", "3", "4"], [("pair", ["12", "12", "34", "34"])])
 B = Hierarchy.of("b", ["x", "y"], [])
@@ -53,7 +54,7 @@ MODEL = st.sampled_from(
 
 
 def model(name: str, **parameters: Any) -> Any:
-    return build(MODELS, "model", name, parameters, "here")
+    return build_registered(MODELS, "model", name, parameters, "here")
 
 
 def publish(
@@ -62,9 +63,9 @@ def publish(
     columns = list(zip(*rows, strict=True))
     summary = summarise([A, B], columns[:2], {"s": columns[2]}, {"s": ("p", "q", "r")})
     task = task_of(summary, models)
-    how = build(METHODS, "method", method, options, "here")
+    how = build_registered(METHODS, "method", method, options, "here")
     more: Any = {"weights": {}, "levels": {}} if known else {}
-    return Target(how.group(task), models, how, task.context, **more)
+    return Target(how.group(task), models, how, task.context, design=Design(), **more)
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,6 @@ def flagged(requirement: Any) -> tuple[str, ...]:
     return getattr(requirement, "values", None) or ("p", "q", "r")
 
 
-@settings(max_examples=150, deadline=None)
 @given(ROWS, METHOD, MODEL, st.integers(1, 2))
 def test_beliefs_are_those_of_the_worlds_in_which_finer_nodes_fail(
     rows: list[Row], method: str, asked: tuple[str, dict[str, Any]], k: int
@@ -169,7 +169,6 @@ def test_beliefs_are_those_of_the_worlds_in_which_finer_nodes_fail(
     assert found.measures["vulnerable_people"] == sum(row[:2] in above for row in rows)
 
 
-@settings(max_examples=25, deadline=None)
 @given(ROWS, METHOD, MODEL, st.integers(1, 2))
 def test_the_method_publishes_this_only_in_worlds_that_are_kept(
     rows: list[Row], method: str, asked: tuple[str, dict[str, Any]], k: int
@@ -188,7 +187,6 @@ def test_the_method_publishes_this_only_in_worlds_that_are_kept(
             assert again.grouping.levels != target.grouping.levels
 
 
-@settings(max_examples=50, deadline=None)
 @given(ROWS, METHOD, MODEL, st.integers(1, 2), st.sampled_from(["drop", "star"]))
 def test_where_worlds_are_few_the_method_is_run_on_all_of_them(
     rows: list[Row], method: str, asked: tuple[str, dict[str, Any]], k: int, what: str
@@ -235,7 +233,7 @@ def test_where_worlds_are_few_the_method_is_run_on_all_of_them(
         assert len(kept) > 30  # there was reason not to look at every world
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)  # a bound with 99 % confidence may fail elsewhere
+@settings(max_examples=80, derandomize=True)  # a bound with 99 % confidence may fail elsewhere
 @given(ROWS, MODEL, st.integers(1, 2))
 def test_what_is_drawn_is_a_bound_and_what_is_counted_is_exact(
     rows: list[Row], asked: tuple[str, dict[str, Any]], k: int
@@ -244,7 +242,7 @@ def test_what_is_drawn_is_a_bound_and_what_is_counted_is_exact(
     requirement = model(asked[0], **asked[1])
     target = attempt(rows, "optimal-lattice", [model("k-anonymity", k=k), requirement])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draws, "CELLS", 0)
+        patch.setattr(drawn_worlds, "CELLS", 0)
         found = Minimality(draws=400).run(target, Adversary())
     least = max(k, 2) if requirement.name == "alpha-k-anonymity" else k
     beliefs = Truth(target, rows).beliefs(requirement, least)
@@ -332,7 +330,9 @@ def test_where_it_does_not_apply() -> None:
     assert Minimality().applies(publish(rows, "local-recoding", models))
     assert Minimality().applies(publish(rows, "local-recoding", models[:1]))
     summary = summarise([A, B], [["1"], ["x"]])
-    grouping = build(METHODS, "method", "optimal-lattice", {}, "here").group(task_of(summary, models[:0]))
+    grouping = build_registered(METHODS, "method", "optimal-lattice", {}, "here").group(
+        task_of(summary, models[:0])
+    )
     assert not Minimality().applies(Target(grouping, (), target.method, context_of(summary)))
 
 
@@ -342,7 +342,7 @@ def test_restricted_levels_are_said_to_be_an_assumption() -> None:
     summary = summarise([A, B], columns[:2], {"s": columns[2]})
     models = [model("simple-l-diversity", l=2)]
     task = task_of(summary, models, levels={"a": [2]})
-    how = build(METHODS, "method", "optimal-lattice", {}, "here")
+    how = build_registered(METHODS, "method", "optimal-lattice", {}, "here")
     found = Minimality().run(Target(how.group(task), models, how, task.context), Adversary())
     assert found.kind == "estimated"
     assert "assumption" in found.measures
@@ -389,7 +389,7 @@ def test_adult(asked: dict[str, Any]) -> None:
     requirement = model(asked["name"], **{k: v for k, v in asked.items() if k != "name"})
     models = [model("k-anonymity", k=5), requirement]
     task = task_of(summary, models)
-    how = build(METHODS, "method", "optimal-lattice", {}, "here")
+    how = build_registered(METHODS, "method", "optimal-lattice", {}, "here")
     target = Target(how.group(task), models, how, task.context)
     started = time.process_time()
     found = Minimality().run(target, Adversary())

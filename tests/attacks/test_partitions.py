@@ -10,21 +10,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attacks.test_minimality import model
 from maskwright.attacks.homogeneity import Homogeneity
 from maskwright.attacks.minimality import Minimality
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
-from maskwright.core.summary import Joint, Summary
-from maskwright.core.worlds import algorithms
-from maskwright.core.worlds.posterior import deterministic, posterior, publication, randomised
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.promise import Design
+from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from support import summarise, task_of
+from maskwright.worlds import reference_methods
+from maskwright.worlds.sampling.possible_worlds import (
+    as_publication,
+    deterministic_likelihood,
+    posterior_beliefs,
+    randomised_likelihood,
+)
+from tests.attacks.test_minimality import model
+from tests.support import summarise, task_of
 
 VALUES = st.lists(st.sampled_from("pqr"), min_size=4, max_size=9)
 P = st.lists(st.sampled_from("pqq"), min_size=4, max_size=9)
@@ -50,9 +56,9 @@ def publish(
     values: Sequence[str], method: str, models: list[Any], equal: bool = False, **options: Any
 ) -> Target:
     task = task_of(table(values, equal), models)
-    how = build(METHODS, "method", method, options, "here")
+    how = build_registered(METHODS, "method", method, options, "here")
     try:
-        return Target(how.group(task), models, how, task.context)
+        return Target(how.group(task), models, how, task.context, design=Design())
     except PolicyNotMet:
         assume(False)
         raise
@@ -74,7 +80,6 @@ def worst_of(beliefs: list[dict[str, Fraction]] | None, flagged: str) -> Fractio
     return max(row.get(v, Fraction(0)) for row in beliefs for v in flagged)
 
 
-@settings(max_examples=120, deadline=None)
 @given(VALUES, st.sampled_from(["symmetric-grouping", "mondrian"]), st.sampled_from([2, 3]), st.booleans())
 def test_a_refused_split(values: list[str], method: str, ell: int, every: bool) -> None:
     """One flagged value; `every`: beliefs about all values are asked for, though one alone decides."""
@@ -86,15 +91,16 @@ def test_a_refused_split(values: list[str], method: str, ell: int, every: bool) 
     assert Minimality().applies(target)
     found = Minimality().run(target, Adversary())
     qi = [(i,) for i in range(len(values))]
-    plain = deterministic(lambda world: algorithms.symmetric_grouping(qi, world, diverse(ell, "p"), ell))
-    truth = posterior(values, groups_of(target), plain)
+    plain = deterministic_likelihood(
+        lambda world: reference_methods.symmetric_grouping(qi, world, diverse(ell, "p"), ell)
+    )
+    truth = posterior_beliefs(values, groups_of(target), plain)
     assert found.worst.after == worst_of(truth.beliefs, "pqr" if every else "p")
     shown = Homogeneity().run(target, Adversary()).worst.after
     assert found.kind == "bounded" or found.worst.after == shown
     assert found.measures["knowing"] == "the method and its parameters"
 
 
-@settings(max_examples=120, deadline=None)
 @given(P, st.sampled_from([2, 3]), st.sampled_from(["0", "1/2"]))
 def test_a_further_bucket(values: list[str], ell: int, extend: str) -> None:
     models = [model("simple-l-diversity", l=ell, values=["p"])]
@@ -104,19 +110,20 @@ def test_a_further_bucket(values: list[str], ell: int, extend: str) -> None:
     qi = [(i,) for i in range(len(values))]
     groups = groups_of(target)
     likelihood = (
-        deterministic(lambda world: algorithms.greedy_grouping(qi, world, diverse(ell, "p"), ell))
+        deterministic_likelihood(
+            lambda world: reference_methods.greedy_grouping(qi, world, diverse(ell, "p"), ell)
+        )
         if extend == "0"
-        else randomised(
-            lambda world: algorithms.randomised_greedy(
-                qi, world, diverse(ell, "p"), ell, Fraction(extend), publication(groups)
+        else randomised_likelihood(
+            lambda world: reference_methods.randomised_greedy(
+                qi, world, diverse(ell, "p"), ell, Fraction(extend), as_publication(groups)
             )
         )
     )
-    truth = posterior(values, groups, likelihood)
+    truth = posterior_beliefs(values, groups, likelihood)
     assert found.worst.after == worst_of([b for b in truth.beliefs or [] if b], "p")
 
 
-@settings(max_examples=60, deadline=None)
 @given(VALUES)
 def test_the_bound_is_never_below_what_groups_show(values: list[str]) -> None:
     """Pairs of rows share their quasi-identifiers: which of the two is in which half is not known."""

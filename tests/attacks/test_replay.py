@@ -10,25 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attacks.test_minimality import MODEL, ROWS, A, B, Row, model
+from maskwright.attacks._minimality.replay import Again, each_by_itself, replay
+from maskwright.attacks._minimality.replay_findings import believed_in
+from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
-from maskwright.attacks.places import Places
-from maskwright.attacks.replay import Again, each_by_itself, replay
-from maskwright.attacks.replayed import believed_in
-from maskwright.attacks.secrets import secrets_of
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.settings import build
-from maskwright.core.summary import Joint, Summary
-from maskwright.core.worlds import explore
-from maskwright.core.worlds.explore import Budget
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from support import adult, summarise, task_of
+from maskwright.worlds.sampling import world_sampler
+from maskwright.worlds.sampling.possible_worlds import WorldSpace
+from maskwright.worlds.sampling.world_sampler import WorldBudget
+from tests.attacks.test_minimality import MODEL, ROWS, A, B, Row, model
+from tests.support import adult, summarise, task_of
 
-PATIENCE = Budget(10_000, 120.0)
+PATIENCE = WorldBudget(10_000, 120.0)
 KNOWS = Adversary("knows-method", True)
 LATTICE = st.sampled_from(["optimal-lattice", "samarati", "incognito"])
 OPTIONS = st.sampled_from(
@@ -46,7 +47,7 @@ def publish(rows: list[Row], method: str, models: list[Any], **options: Any) -> 
     columns = list(zip(*rows, strict=True))
     summary = with_joint(summarise([A, B], columns[:2], {"s": columns[2]}, {"s": ("p", "q", "r")}))
     task = task_of(summary, models)
-    how = build(METHODS, "method", method, options, "here")
+    how = build_registered(METHODS, "method", method, options, "here")
     try:
         return Target(how.group(task), models, how, task.context, weights={}, levels={})
     except PolicyNotMet:
@@ -76,7 +77,7 @@ def print_of(target: Target) -> Any:
 def beliefs_by_running(
     target: Target, method: str, models: list[Any], **options: Any
 ) -> dict[int, dict[str, Fraction]]:
-    """Tuple → value → belief, over all deals in which the method publishes the same."""
+    """Tuple → value → belief, over all worlds in which the method publishes the same."""
     places = Places.of(target)
     values = ("", *target.grouping.classes.sensitive["s"].values)
     word = [values[c] for c in places.codes["s"]]
@@ -97,7 +98,7 @@ def beliefs_by_running(
         rows = [(*labels[t], word[i]) for t, i in zip(places.tuples.tolist(), items.tolist(), strict=True)]
         columns = list(zip(*(rows + gone), strict=True))
         summary = with_joint(summarise([A, B], columns[:2], {"s": columns[2]}, {"s": ("p", "q", "r")}))
-        how = build(METHODS, "method", method, options, "here")
+        how = build_registered(METHODS, "method", method, options, "here")
         try:
             again = Target(how.group(replace(task_of(summary, models), context=target.context)), models, how)
         except PolicyNotMet:
@@ -119,7 +120,6 @@ def compare(target: Target, truth: dict[int, dict[str, Fraction]]) -> None:
             assert found.exact(unit_of[t], s) == sum(row[v] for v in members)
 
 
-@settings(max_examples=60, deadline=None)
 @given(ROWS, LATTICE, MODEL, st.integers(1, 2), OPTIONS)
 def test_a_lattice_search_is_known_by_its_rivals(
     rows: list[Row], method: str, asked: tuple[str, dict[str, Any]], k: int, options: dict[str, Any]
@@ -129,7 +129,6 @@ def test_a_lattice_search_is_known_by_its_rivals(
     compare(target, beliefs_by_running(target, method, models, **options))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     ROWS, MODEL,
     st.sampled_from(
@@ -173,11 +172,11 @@ def test_rare_methods_say_so() -> None:
 
 def drawn(target: Target, draws: int, seed: int) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(explore.Deals, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
-        patch.setattr(explore, "RARE", 0.0)
+        patch.setattr(WorldSpace, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
+        patch.setattr(world_sampler, "RARE", 0.0)
         real = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda s=None: real(seed * 1000 + (s or 0)))
-        return replay(target, Budget(draws, 120.0))
+        return replay(target, WorldBudget(draws, 120.0))
 
 
 def test_drawn_beliefs_lie_within_their_ends() -> None:
@@ -227,7 +226,7 @@ def test_adult_is_drawn_in_a_few_seconds(method: str, asked: tuple[str, dict[str
     summary = adult("occupation")
     models = [model("k-anonymity", k=5), model(asked[0], **asked[1])]
     task = task_of(summary, models)
-    how = build(METHODS, "method", method, {}, "here")
+    how = build_registered(METHODS, "method", method, {}, "here")
     target = Target(how.group(task), models, how, task.context, weights={}, levels={})
     started = time.process_time()
     found = Minimality(seconds=2).run(target, KNOWS)
@@ -239,7 +238,6 @@ def test_adult_is_drawn_in_a_few_seconds(method: str, asked: tuple[str, dict[str
     assert found.worst.upper >= shown or found.kind == "sampled"
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.sampled_from("pqr"), min_size=2, max_size=7),
     st.sampled_from([("simple-l-diversity", {"l": 2}), ("distinct-l-diversity", {"l": 2}),
@@ -250,13 +248,13 @@ def test_even_cuts_under_any_requirement(
     values: list[str], asked: tuple[str, dict[str, Any]], how: tuple[str, dict[str, Any]]
 ) -> None:
     """Rows that all differ in their quasi-identifiers: the place of everybody is known, and beliefs are exact."""
-    from maskwright.attacks.refused_cuts import cut_worlds, cuts_evenly
-    from maskwright.core.hierarchy import Hierarchy
+    from maskwright.attacks._minimality.refused_cuts import cut_worlds, cuts_evenly
+    from maskwright.domain.hierarchy import Hierarchy
 
     names = [f"{i}" for i in range(len(values))]
     line = Hierarchy.of("n", names, [])
     models = [model("k-anonymity", k=1), model(asked[0], **asked[1])]
-    method = build(METHODS, "method", how[0], how[1], "here")
+    method = build_registered(METHODS, "method", how[0], how[1], "here")
 
     def made(world: list[str], context: Any = None) -> Target:
         summary = with_joint(summarise([line], [names], {"s": world}, {"s": ("p", "q", "r")}))

@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks.row_worlds import PossibleWorlds, possible_worlds
-from maskwright.core.worlds import chains, explore
-from maskwright.core.worlds.algorithms import greedy_grouping, randomised_greedy, symmetric_grouping
-from maskwright.core.worlds.posterior import deterministic, posterior, publication, randomised
+from maskwright.attacks._minimality.row_worlds import PossibleWorlds, possible_worlds
 from maskwright.errors import PolicyNotMet, UsageError
+from maskwright.worlds.reference_methods import greedy_grouping, randomised_greedy, symmetric_grouping
+from maskwright.worlds.sampling import world_sampler
+from maskwright.worlds.sampling.possible_worlds import (
+    WorldSpace,
+    as_publication,
+    deterministic_likelihood,
+    posterior_beliefs,
+    randomised_likelihood,
+)
 
 Groups = list[list[int]]
 
@@ -62,7 +68,6 @@ def exact_extending(qi: Sequence[Any], sa: Sequence[Any]) -> Any:
 VALUES = st.lists(st.sampled_from("pqr"), min_size=1, max_size=7)
 
 
-@settings(max_examples=1000, deadline=None)
 @given(VALUES, st.sampled_from([greedy, halves, by_value]))
 def test_exact_beliefs_are_those_of_enumeration(sa: list[str], method: Any) -> None:
     qi = [(i,) for i in range(len(sa))]
@@ -70,7 +75,7 @@ def test_exact_beliefs_are_those_of_enumeration(sa: list[str], method: Any) -> N
     if not groups:
         return
     found = possible_worlds(qi, sa, groups, method, seconds=60)
-    truth = posterior(sa, groups, deterministic(lambda values: method(qi, values, None)))
+    truth = posterior_beliefs(sa, groups, deterministic_likelihood(lambda values: method(qi, values, None)))
     assert found.kind == "exact"
     assert truth.beliefs is not None
     assert [{v: b.after for v, b in row.items() if b.after} for row in found.rows] == truth.beliefs
@@ -88,13 +93,15 @@ def misses(found: PossibleWorlds, truth: list[dict[Any, Fraction]]) -> int:
 
 def test_sampled_beliefs_lie_within_their_ends_at_the_stated_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     """All ends of a result hold together in 99 of 100 results; 120 independent results, three methods."""
-    monkeypatch.setattr(explore, "RARE", 0.0)
+    monkeypatch.setattr(world_sampler, "RARE", 0.0)
     cases = [(greedy, "ppqqprq"), (halves, "pqqpprq"), (by_value, "qqpqprr")]
     outside = draws = 0
     for method, values in cases:
         qi, sa = [(i,) for i in range(len(values))], list(values)
         groups = method(qi, sa, None)
-        truth = posterior(sa, groups, deterministic(lambda v, m=method, q=qi: m(q, v, None))).beliefs
+        truth = posterior_beliefs(
+            sa, groups, deterministic_likelihood(lambda v, m=method, q=qi: m(q, v, None))
+        ).beliefs
         assert truth is not None
         for seed in range(40):
             noisy = lambda q, v, rng, m=method: (rng.random(), m(q, v, rng))[1]  # noqa: E731 - so that it is drawn
@@ -114,8 +121,8 @@ def test_a_randomised_method_gets_a_sampled_likelihood() -> None:
     sa = list("ppqq")
     qi = [(i,) for i in range(4)]
     groups = [[0, 1, 2, 3]]
-    likelihood = randomised(lambda values: exact_extending(qi, values))
-    truth = posterior(sa, groups, likelihood).beliefs
+    likelihood = randomised_likelihood(lambda values: exact_extending(qi, values))
+    truth = posterior_beliefs(sa, groups, likelihood).beliefs
     assert truth is not None
     outside = 0
     for seed in range(20):
@@ -126,23 +133,23 @@ def test_a_randomised_method_gets_a_sampled_likelihood() -> None:
 
 
 def test_chains_where_hardly_a_world_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explore, "RARE", 1.1)  # always
+    monkeypatch.setattr(world_sampler, "RARE", 1.1)  # always
     sa = list("ppqqrqp")
     qi = [(i,) for i in range(len(sa))]
     groups = halves(qi, sa, np.random.default_rng())
-    truth = posterior(sa, groups, deterministic(lambda v: halves(qi, v, None))).beliefs  # type: ignore[arg-type]
+    truth = posterior_beliefs(sa, groups, deterministic_likelihood(lambda v: halves(qi, v, None))).beliefs  # type: ignore[arg-type]
     assert truth is not None
     outside = used = 0
     for seed in range(12):
         noisy = lambda q, v, rng: (rng.random(), halves(q, v, rng))[1]  # noqa: E731
         method = noisy if seed % 2 else halves
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(explore.Deals, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
+            patch.setattr(WorldSpace, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
             found = possible_worlds(qi, sa, groups, method, draws=6000, seconds=60, seed=seed)
         report = found.measures["chains"]
-        assert report["chains"] == chains.CHAINS
+        assert report["chains"] == world_sampler.CHAINS
         if found.kind == "estimated":
-            assert report["agree"] and report["largest split R-hat"] <= chains.R_HAT
+            assert report["agree"] and report["largest split R-hat"] <= world_sampler.R_HAT
             assert 0 < report["accepted"] < 1
             used += 1
             outside += bool(misses(found, truth))
@@ -152,7 +159,7 @@ def test_chains_where_hardly_a_world_is_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_chains_that_are_stuck_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the real world is left, and no chain can know that: the upper end stays 1."""
-    monkeypatch.setattr(explore.Deals, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
+    monkeypatch.setattr(WorldSpace, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
     sa = [f"v{i}" for i in range(30)]
 
     def picky(qi: Any, values: Sequence[str], rng: Any) -> Groups:
@@ -237,4 +244,4 @@ def test_all_deals_of_several_groups() -> None:
     assert len(worlds) == 36
     assert found.measures["runs of the method"] == 37
     assert all(b.after == Fraction(1, 3) for row in found.rows for b in row.values())
-    assert publication(groups) == publication([[1, 3, 5], [0, 2, 4]])
+    assert as_publication(groups) == as_publication([[1, 3, 5], [0, 2, 4]])

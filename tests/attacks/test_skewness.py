@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.build import Values, release
 from maskwright.attacks.similarity import Similarity
 from maskwright.attacks.skewness import Skewness
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.settings import build_registered
 from maskwright.models import MODELS
+from tests.attacks.build import Values, release
 
 GROUPS = st.lists(
     st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=5), min_size=1, max_size=4
@@ -117,7 +117,7 @@ def test_a_narrow_range_in_words() -> None:
 
 
 def test_the_bound_is_that_of_the_policy() -> None:
-    model = build(MODELS, "model", "simple-l-diversity", {"l": 4}, "here")
+    model = build_registered(MODELS, "model", "simple-l-diversity", {"l": 4}, "here")
     groups: list[Values] = [["1", "2", "50", "100"], ["1", "30", "60", "90"]]
     found = similarity(release(named(groups), models=[model]))
     assert found.measures["attributes"]["s"]["threshold"] == Fraction(1, 4)

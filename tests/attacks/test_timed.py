@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import maskwright as mw
-from maskwright.attacking import adversary_named, target_of
 from maskwright.attacks import ATTACKS, WITHOUT_VALUES
-from maskwright.attacks.timed import Timed
-from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.attacks._shared.timed import Timed
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.pipeline.attacking import adversary_named, target_of
 
 FRAME = pd.DataFrame(
     {"town": list("aabbccddee") * 6, "age": [20 + i % 7 for i in range(60)], "job": list("xyz") * 20}

@@ -12,10 +12,10 @@ import pytest
 
 import maskwright as mw
 from maskwright.auditing.strength import IMPOSSIBLE
-from maskwright.core.exact import to_fraction
+from maskwright.domain.exact import to_fraction
 from maskwright.errors import InputError, PolicyError, UsageError
 from maskwright.models import MODELS
-from patients import POLICY, patients, write_csv
+from tests.patients import POLICY, patients, write_csv
 
 QI, SENSITIVE = ["zip", "age"], ["disease"]
 HEADER = ["zip", "age", "disease"]

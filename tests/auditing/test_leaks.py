@@ -14,16 +14,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
 from maskwright.auditing import leaks
 from maskwright.auditing.labels import reads, stands_for
 from maskwright.auditing.order import InOrder, alike_by_chance, sorted_inside, trend
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.engines.containers import Container
-from patients import POLICY, Command, patients, write_csv
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.engines.readers.containers import Container
+from tests.patients import POLICY, Command, patients, write_csv
 
 QI, SENSITIVE = ["zip", "age"], ["disease"]
 
@@ -35,7 +35,6 @@ def texts(audit: Any, kind: str) -> list[str]:
 # --- order --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=7))
 def test_neighbours_by_chance_is_the_mean_over_all_orders(codes: list[int]) -> None:
     counts = np.array(list(Counter(codes).values()))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from benchmarks.bench_scale import CASES, make
 
 ROOT = Path(__file__).parents[2]

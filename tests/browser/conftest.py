@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from support import unavailable
+from tests.support import unavailable
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -50,12 +50,15 @@ class Server:
         said = json.loads(self.process.stdout.readline())
         self.url, self.token = said["url"], said["token"]
         self.port = int(self.home.rpartition(":")[2])
-        with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
-            client.get(f"{self.home}/static/icon.svg")
 
     @property
     def home(self) -> str:
         return self.url.partition("/start")[0]
+
+    @property
+    def programs(self) -> str:
+        """The address for programs, which need not know names below localhost."""
+        return f"http://127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         if self.process is not None:
@@ -66,7 +69,9 @@ class Server:
             self.process = None
 
     def api(self, path: str) -> Any:
-        answer = httpx.get(self.home + path, headers={"Authorization": f"Bearer {self.token}"}, timeout=30)
+        answer = httpx.get(
+            self.programs + path, headers={"Authorization": f"Bearer {self.token}"}, timeout=30
+        )
         assert answer.status_code == 200, answer.text
         return answer.json()
 

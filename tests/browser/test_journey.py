@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import maskwright as mw
-from browser.conftest import User
-from support import ADULT
+from tests.browser.conftest import User
+from tests.support import ADULT
 
 ILL = ["Grippe", "Asthma", "", "Gicht", '"Herz; Kreislauf"']
 MESSY = "Nr;Nachname;Alter;Geschlecht;PLZ;Aufnahme;Diagnose\n" + "".join(
@@ -224,7 +224,7 @@ def test_a_messy_file(user: User, tmp_path: Path) -> None:
 
 def test_with_the_keyboard_alone(user: User, tables: Path) -> None:
     """From the path of a file to the release without a mouse; the focus is always visible."""
-    from workbench.conftest import people
+    from tests.workbench.conftest import people
 
     (tables / "people.csv").write_text(people(), encoding="utf-8")
     page = user.page

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from browser.conftest import User
+from tests.browser.conftest import User
 
 ROWS = 1_000_000
 LOADS = 60
@@ -42,7 +42,6 @@ def slowdown() -> float:
     return max(1.0, statistics.quantiles(ratios, n=20)[-1])
 
 
-@pytest.mark.slow
 @pytest.mark.alone
 def test_a_million_rows(user: User, million: None) -> None:
     """95 in 100 page loads take less than 300 ms while a run is going on.

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from browser.conftest import Server, User
-from workbench.conftest import people
+from tests.browser.conftest import Server, User
+from tests.workbench.conftest import people
 
 
 @pytest.fixture
@@ -59,9 +59,14 @@ def test_a_run_survives_its_tab_and_its_server(tab: Callable[[], User], server: 
     user.page.close()
     server.stop()
     other.page.locator("[data-error]").filter(has_text="does not answer").wait_for()
-    before = server.token
+    before, path = server.home, address.removeprefix(server.home)
     server.start()
-    assert server.token != before  # the token is new; the session of the open tab goes on
+    assert server.home != before  # another name and another token: sessions end with the server
+    other.page.reload()
+    other.page.get_by_text("does not answer to that host name").wait_for()
+    other.page.goto(server.url)
+    other.page.wait_for_url(f"{server.home}/")
+    other.go(path)
     other.page.wait_for_url("**/releases/*")
     other.page.get_by_text("Every requirement holds").wait_for()
     assert len(server.api(f"/api/projects/{project}")["releases"]) == 1
@@ -82,7 +87,9 @@ def test_a_run_that_was_interrupted(user: User, server: Server, tables: Path) ->
         '{"kind": "step", "text": "reading", "share": null, "at": 1}\n', encoding="utf-8"
     )
     server.start()
-    user.page.reload()
+    user.page.goto(server.url)
+    user.page.wait_for_url(f"{server.home}/")
+    user.go(f"/p/{project}/run")
     user.page.get_by_role("heading", name="Interrupted").wait_for()
     user.page.get_by_text("Nothing was published").wait_for()
 
@@ -204,7 +211,23 @@ def test_another_site_can_do_nothing(user: User, server: Server, tables: Path) -
     assert set(outcome) <= {"opaque0", "failed"}
     assert server.api("/api/projects") == []
     page.close()
-    assert httpx.get(server.home).status_code == 401
+    assert httpx.get(server.programs).status_code == 401
+
+
+def test_log_out(tab: Callable[[], User], tables: Path) -> None:
+    """A button on every page; afterwards no tab shows anything, and going back does not either."""
+    (tables / "people.csv").write_text(people(), encoding="utf-8")
+    user, other = tab(), tab()
+    opened(user, "people.csv")
+    user.go("/register")
+    user.page.get_by_role("button", name="Log out").click()
+    user.page.get_by_role("heading", name="Not logged in").wait_for()
+    user.page.go_back()
+    user.page.get_by_role("heading", name="Not logged in").wait_for()
+    other.page.reload()
+    other.page.get_by_role("heading", name="Not logged in").wait_for()
+    other.page.goto(other.server.url)
+    other.page.get_by_role("button", name="Log out").wait_for()
 
 
 def test_light_and_dark(user: User) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import maskwright as mw
 from maskwright.attacks import ATTACKS
-from maskwright.core.beliefs import Beliefs
-from patients import POLICY, patients, write_csv
+from maskwright.domain.beliefs import Beliefs
+from tests.patients import POLICY, patients, write_csv
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import subprocess
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +15,10 @@ import pytest
 
 import maskwright
 from maskwright.api import policy_schema
-from maskwright.core.adversary import Attack
-from maskwright.core.method import Method
-from maskwright.core.model import Model
-from maskwright.core.settings import Registered, build
+from maskwright.domain.adversary import Attack
+from maskwright.domain.method import Method
+from maskwright.domain.model import Model
+from maskwright.domain.settings import Registered, build_registered
 from maskwright.errors import PolicyError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,7 +50,7 @@ def test_named_and_explained(kind: str, name: str) -> None:
 @pytest.mark.parametrize(("kind", "name"), ITEMS)
 def test_unknown_settings_are_refused(kind: str, name: str) -> None:
     with pytest.raises(PolicyError, match="nonsense"):
-        build(registry(kind), kind, name, {"nonsense": 1}, "here")
+        build_registered(registry(kind), kind, name, {"nonsense": 1}, "here")
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -80,6 +83,35 @@ def test_the_public_names_are_sorted_and_there() -> None:
     assert maskwright.__all__ == sorted(maskwright.__all__)
     for name in maskwright.__all__:
         assert getattr(maskwright, name) is not None
+
+
+@pytest.mark.parametrize("kind", ["models", "methods"])
+def test_models_and_methods_are_found_at_the_top(kind: str) -> None:
+    for cls in registry(kind).values():
+        assert getattr(maskwright, cls.__name__) is cls
+        assert getattr(getattr(maskwright, kind), cls.__name__) is cls
+
+
+def test_what_type_checkers_are_told_of_models_and_methods_is_registered() -> None:
+    for node in ast.walk(ast.parse(Path(maskwright.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            kind = node.module.removeprefix("maskwright.").partition(".")[0]
+            homes = {cls.__name__: cls.__module__ for cls in registry(kind).values()} if kind in KINDS else {}
+            for alias in node.names if homes else ():
+                assert homes[alias.name] == node.module
+                assert alias.name in maskwright.__all__
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    """Names are looked up when they are used: the command line starts at once."""
+    code = "import sys, maskwright; print(*sorted(m.partition('.')[0] for m in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pydantic", "duckdb", "yaml"} & set(run.stdout.split())
+
+
+def test_a_name_that_there_is_not_is_said_to_be_missing() -> None:
+    with pytest.raises(AttributeError, match="module 'maskwright' has no attribute 'KAnonymty'"):
+        maskwright.KAnonymty  # noqa: B018
 
 
 @pytest.mark.parametrize("name", registry("attacks"))

@@ -1,6 +1,6 @@
 """All subjects on random small tables: a few thousand in `make test`, more than 100,000 in `make test-long`.
 
-Other numbers: MASKWRIGHT_CASES=5000 python -m pytest tests/differential -m long; other tables: MASKWRIGHT_FROM=100000.
+Other tables: MASKWRIGHT_FROM=100000.
 """
 
 from __future__ import annotations
@@ -15,32 +15,31 @@ import pytest
 from maskwright.attacks import ATTACKS
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from maskwright.methods.objectives import OBJECTIVES
+from maskwright.methods._lattice.objectives import OBJECTIVES
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
+from tests.amounts import amount
 from tests.differential.subjects import Subject, compare, every_subject
 from tests.differential.subjects.metrics import NOT_COMPARED
 
 SUBJECTS = every_subject()
-QUICK = 40
-LONG = int(os.environ.get("MASKWRIGHT_CASES", "1600"))
+BRIEF, LONG = 40, 1600  # tables of each subject, times its weight in the long run
 FIRST = int(os.environ.get("MASKWRIGHT_FROM", "0"))
 
 
-def total(cases: int) -> int:
-    return sum(max(1, int(cases * s.weight)) for s in SUBJECTS.values())
-
-
-def a_few(subject: Subject) -> None:
-    """Nobody is right by refusing everything."""
-    kinds = compare(subject, 0, QUICK)
+def compared(subject: Subject, cases: int, first: int = 0) -> None:
+    """Compare tables; nobody is right by refusing everything, and among many every kind of case turns up."""
+    kinds = compare(subject, first, cases)
     assert kinds.keys() & set(subject.expect) - {"refused"}, f"nothing was compared: {dict(kinds)}"
+    enough = cases >= 1000 * subject.weight
+    assert set(subject.expect) <= kinds.keys() or not enough, f"some cases never turned up: {dict(kinds)}"
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_a_few_tables(name: str, record_property: Callable[[str, object], None]) -> None:
-    a_few(SUBJECTS[name])
-    record_property("tables", QUICK)
+def test_random_tables(name: str, record_property: Callable[[str, object], None]) -> None:
+    cases = amount(BRIEF, int(LONG * SUBJECTS[name].weight))
+    compared(SUBJECTS[name], cases, FIRST)
+    record_property("tables", cases)
 
 
 @pytest.mark.parametrize(
@@ -54,20 +53,9 @@ def test_what_once_differed(name: str, case: int) -> None:
     assert compare(SUBJECTS[name], case, 1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_many_tables(name: str, record_property: Callable[[str, object], None]) -> None:
-    subject = SUBJECTS[name]
-    cases = max(1, int(LONG * subject.weight))
-    kinds = compare(subject, FIRST, cases)
-    record_property("tables", cases)
-    enough = cases >= 1000 * subject.weight
-    assert set(subject.expect) <= kinds.keys() or not enough, f"some cases never turned up: {dict(kinds)}"
-
-
 def test_the_long_run_has_more_than_a_hundred_thousand_tables() -> None:
-    assert total(1600) > 100_000
-    assert QUICK * len(SUBJECTS) > 3_000
+    assert sum(int(LONG * subject.weight) for subject in SUBJECTS.values()) > 100_000
+    assert BRIEF * len(SUBJECTS) > 3_000
 
 
 @pytest.mark.parametrize(
@@ -105,7 +93,7 @@ def test_a_difference_says_how_to_see_it_again() -> None:
 
 def test_refusals_alone_are_no_comparison() -> None:
     with pytest.raises(AssertionError, match=r"nothing was compared: \{'refused': 40\}"):
-        a_few(replace(SUBJECTS["method:mask"], case=lambda rng: "refused"))
+        compared(replace(SUBJECTS["method:mask"], case=lambda rng: "refused"), BRIEF)
 
 
 @pytest.mark.parametrize("name", [id for id, subject in SUBJECTS.items() if subject.kind == "method"])
@@ -117,4 +105,4 @@ def test_a_method_that_refuses_everything_is_noticed(name: str, monkeypatch: pyt
     for way in ("group", "pieces"):
         monkeypatch.setattr(method, way, refuse)
     with pytest.raises(AssertionError, match=f"{name}, case \\d+ differs"):
-        a_few(SUBJECTS[name])
+        compared(SUBJECTS[name], BRIEF)

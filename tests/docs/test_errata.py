@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import printed
+from tests.pages import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from maskwright.cli import main
+from maskwright.cli.commands import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
 RUN = """
@@ -32,7 +32,6 @@ def figures(text: str) -> list[float]:
     return [float(n.replace(",", "")) for n in re.findall(r"\d[\d,.]*\d|\d", text)]
 
 
-@pytest.mark.slow
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, policy = tmp_path / "people.parquet", tmp_path / "policy.yaml"
     with duckdb.connect() as con:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.test_differential import QUICK, SUBJECTS, total
+from tests.differential.test_differential import BRIEF, LONG, SUBJECTS
 from tests.faults.outputs import EXAMPLES, OUTPUTS
 from tests.faults.table import FAULTS
 from tests.hostile import NAMES
@@ -28,8 +28,8 @@ def words(number: int) -> str:
     "counted",
     [
         f"{len(SUBJECTS)} subjects",
-        f"about {round(QUICK * len(SUBJECTS), -2):,} tables",
-        f"{total(1600):,}",
+        f"about {round(BRIEF * len(SUBJECTS), -2):,} tables",
+        f"{sum(int(LONG * subject.weight) for subject in SUBJECTS.values()):,}",
         f"releases of {words(len(KINDS))} kinds",
         f"{len(FAULTS)} faults, {words(len(OUTPUTS) - len(EXAMPLES))} outputs",
         f"{len(NAMES)} hostile",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import printed
+from tests.pages import printed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "worked-examples"

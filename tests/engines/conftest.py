@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.plan import ColumnMap, Plan
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import ColumnMap, Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine
 

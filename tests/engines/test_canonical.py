@@ -9,19 +9,19 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.engines import sql
 from maskwright.engines.base import Engine, Reading
-from support import needs
+from maskwright.engines.sql import clauses
 from tests.engines.conftest import flat, plan
+from tests.support import needs
 
 Write = Callable[..., Path]
 
 
 def test_blanks_are_those_of_python() -> None:
-    assert set(sql.BLANKS) == {chr(i) for i in range(0x110000) if chr(i).isspace()}
+    assert set(clauses.BLANKS) == {chr(i) for i in range(0x110000) if chr(i).isspace()}
 
 
 def domain_of(
@@ -89,7 +89,6 @@ def test_limit_keeps_the_commonest(engine: Engine, file: Write) -> None:
     assert engine.domain(table, "w", limit=0).missing == 6
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.text(alphabet=" \t\n\u00a0aB?é", max_size=4)), min_size=1, max_size=12)
 )
@@ -105,7 +104,6 @@ def test_text_is_trimmed_as_python_does(engine: Engine, values: list[str | None]
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.floats(), st.integers(-5, 5).map(float)), min_size=1, max_size=9))
 def test_numbers_keep_their_value(engine: Engine, values: list[float]) -> None:
     pl = needs("polars")
@@ -171,7 +169,7 @@ def test_a_column_that_is_not_there(engine: Engine, file: Write) -> None:
 
 
 def test_labels_are_published_as_canonical_text(engine: Engine, file: Write) -> None:
-    from maskwright.core.plan import ColumnMap
+    from maskwright.domain.recoding_plan import ColumnMap
 
     table = engine.open(file("a,b\nx,1\ny,2\n,3\n"), Reading())
     hierarchy = flat("a", ["x", "y"])

@@ -10,7 +10,7 @@ import pytest
 
 from maskwright.engines import ENGINES, open_engine
 from maskwright.engines.base import Reading
-from maskwright.engines.duck import DuckDBEngine
+from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.errors import UsageError
 from tests.engines.conftest import plan
 
@@ -21,9 +21,16 @@ def test_registry() -> None:
         open_engine("duckbd")
 
 
-@pytest.mark.parametrize("options", [{"memory": "lots"}, {"threads": 0}, {"memory": "-1GB"}])
-def test_bad_settings(options: dict[str, object], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="does not start with"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory": "lots"}, "memory 'lots' is not an amount"),
+        ({"threads": 0}, "does not start with memory None and threads 0"),
+        ({"memory": "-1GB"}, "memory '-1GB' is not an amount"),
+    ],
+)
+def test_bad_settings(options: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
         open_engine(temp=tmp_path, **options)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
@@ -96,8 +103,8 @@ from pathlib import Path
 import numpy as np
 import maskwright.engines
 assert not {"duckdb", "sqlglot"} & set(sys.modules), "imported before an engine is opened"
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.plan import ColumnMap, Plan
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import ColumnMap, Plan
 from maskwright.engines.base import Reading, SensitiveSpec, SummarySpec
 folder = Path(sys.argv[1])
 (folder / "t.csv").write_text("a,s,who\\nx,1,p\\ny,2,p\\nx,,q\\n,1,r\\n")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import maskwright as mw
-from maskwright.engines import expansion
 from maskwright.engines.base import Engine
+from maskwright.engines.sql import expansion
 from maskwright.recode import generalise
-from support import needs
 from tests.recode.groups import PLAIN, example, fetch, people
+from tests.support import needs
 
 TRIALS = 6000
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maskwright.core.formulas import escape, unescape, would_run
-from maskwright.engines import formulas, sql
+from maskwright.domain.spreadsheets import escape_cell, unescape_cell, would_run
 from maskwright.engines.base import Engine, Reading
-from maskwright.engines.duck import DuckDBEngine
+from maskwright.engines.duckdb import formulas
+from maskwright.engines.duckdb.engine import DuckDBEngine
+from maskwright.engines.sql import clauses
 from maskwright.errors import InputError
 from tests.engines.conftest import flat, plan
 
@@ -23,22 +24,22 @@ CELLS = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CELLS)
 def test_the_database_agrees_with_python(engine: DuckDBEngine, cells: list[str]) -> None:
     import numpy as np
 
     db = engine._db
     with db.tables({"cells": {"v": np.array(cells, dtype=object)}}):
-        marked, unmarked = (f(sql.column("v")) for f in (formulas.marked, formulas.unmarked))
-        rows = db.rows(sql.select([sql.column("v"), marked, unmarked], sql.relation("cells")), {})
-        assert [(v, escape(v), unescape(v)) for v in cells] == rows
+        marked, unmarked = (f(clauses.column("v")) for f in (formulas.marked, formulas.unmarked))
+        rows = db.rows(clauses.select([clauses.column("v"), marked, unmarked], clauses.relation("cells")), {})
+        assert [(v, escape_cell(v), unescape_cell(v)) for v in cells] == rows
         bad = any(map(would_run, cells))
         if bad:
             with pytest.raises(InputError, match="spreadsheet would run"):
-                formulas.refuse(db, sql.relation("cells"), "a", sql.column("v"), {})
+                formulas.refuse(db, clauses.relation("cells"), "a", clauses.column("v"), {})
         else:
-            formulas.refuse(db, sql.relation("cells"), "a", sql.column("v"), {})
+            formulas.refuse(db, clauses.relation("cells"), "a", clauses.column("v"), {})
 
 
 def test_written_and_read_back(engine: Engine, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import InputError
-from support import needs
 from tests.engines.conftest import flat, plan
+from tests.support import needs
 
 pd = needs("pandas")
 pl = needs("polars")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.plan import GroupPlan
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import GroupPlan
 from maskwright.engines.base import Engine, Reading, SummarySpec
 from maskwright.errors import InputError
 from maskwright.recode import bucketize, generalise, permute
@@ -41,7 +41,6 @@ def labels(example: Example, group: int) -> tuple[str | None, ...]:
 # --- generalise ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(grouped())
 def test_generalised_rows_keep_their_values(engine: Engine, drawn: Any) -> None:
     table, groups, whole, star = drawn
@@ -58,7 +57,6 @@ def test_generalised_rows_keep_their_values(engine: Engine, drawn: Any) -> None:
     assert published == planned
 
 
-@settings(max_examples=40, deadline=None)
 @given(grouped())
 def test_expanded_without_reading_rows(engine: Engine, drawn: Any) -> None:
     table, groups, whole, star = drawn
@@ -90,7 +88,6 @@ def test_rows_with_missing_values_can_be_dropped(engine: Engine) -> None:
 # --- permute and bucketize ----------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
 @given(grouped(), st.booleans(), st.booleans(), st.booleans())
 def test_permuted_values_stay_in_their_group(
     engine: Engine, drawn: Any, passes: bool, values: bool, together: bool
@@ -131,7 +128,6 @@ def check_passed(made: Example, found: list[dict[str, str | None]], group: dict[
             assert (row["a"], row["b"]) == made.rows[i][:2]
 
 
-@settings(max_examples=50, deadline=None)
 @given(grouped(), st.booleans(), st.booleans(), st.booleans())
 def test_the_two_tables_hold_the_allocated_multisets(
     engine: Engine, drawn: Any, passes: bool, values: bool, together: bool
@@ -235,7 +231,7 @@ def test_values_come_back_in_their_type(engine: Engine, tmp_path: Path) -> None:
     summary = engine.summarise(table, SummarySpec(attributes, ()))
     allocation = Allocation(np.arange(3), np.zeros(3, dtype=np.int64), summary.rows)
     labels = tuple(Labels(n, ("*",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in a)
-    grouping = Grouping(summary, allocation, labels, allocated(summary, allocation, 1))
+    grouping = Grouping(summary, allocation, labels, allocated_classes(summary, allocation, 1))
     for columns in (tuple(a), (*a, "p")):
         plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
         handed = engine.hand_over(engine.recode(table, plan)).drop("group").sort("day")
@@ -256,7 +252,7 @@ def test_many_columns_need_several_words(engine: Engine) -> None:
     summary = engine.summarise(table, SummarySpec(tuple(Hierarchy.of(n, values, []) for n in names)))
     allocation = Allocation(np.arange(2), np.array([0, -1]), summary.rows)
     labels = tuple(Labels(n, ("x",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in names)
-    grouping = Grouping(summary, allocation, labels, allocated(summary, allocation, 1))
+    grouping = Grouping(summary, allocation, labels, allocated_classes(summary, allocation, 1))
     for columns in (names, [*names, "p"]):
         plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
         found = fetch(engine, engine.recode(table, plan))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, Source, groups, policy, table
-from maskwright.core.policy import Policy
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
-from maskwright.job import Job
-from maskwright.publish import run
-from maskwright.verify import verify
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import run
+from maskwright.policy.policy import Policy
+from maskwright.verification.verify import verify
+from tests.hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, Source, groups, policy, table
 
 RECODINGS = ["generalise", "bucketize", "permute"]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from maskwright.core.budget import MB
-from maskwright.core.events import Event, Progress
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading, SensitiveSpec, SummarySpec
-from maskwright.engines.duck import DuckDBEngine
+from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.errors import Cancelled, HierarchyError, PolicyError
+from maskwright.runtime.events import Event, Progress
+from maskwright.runtime.memory_budget import MB
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_running_query_is_stopped_within_a_second(engine: DuckDBEngine) -> Non
 
 CTRL_C = f"""
 import os, signal, threading
-from maskwright.core.events import Progress
+from maskwright.runtime.events import Progress
 from maskwright.engines import open_engine
 engine = open_engine()
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -183,7 +183,7 @@ def test_rows_stay_in_their_order(
     engine: DuckDBEngine, tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passes match rows by position, also where the coarse column has as many values as there are rows."""
-    monkeypatch.setattr("maskwright.engines.coarser.LISTED", listed)
+    monkeypatch.setattr("maskwright.engines.sql.coarsening.LISTED", listed)
     path = tmp_path / "t.parquet"
     with duckdb.connect() as con:
         made = "SELECT (range * 7919) % 150000 AS a, range AS b FROM range(150000)"

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import DestinationError
-from support import needs
 from tests.engines.conftest import flat, pairs, plan
+from tests.support import needs
 
 Write = Callable[..., Path]
 A, B = ("a0", "a1", "a2", "a3"), ("b0", "b1", "b2")
@@ -36,7 +36,6 @@ def maybe(values: Sequence[str]) -> st.SearchStrategy[str | None]:
     return st.one_of(st.none(), st.sampled_from(values))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(maybe(A), maybe(B), maybe(["x", "y"])), min_size=1, max_size=30),
     st.integers(0, 2), st.integers(0, 2),

@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.multivalued import SetColumn, bitmap
+from maskwright.domain.value_sets import SetColumn, bitmap_of
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading
 from maskwright.errors import InputError
@@ -32,7 +32,6 @@ def bits_of(engine: Engine, table: Any, column: SetColumn) -> list[dict[str, str
     return engine.sample(engine.unfold(table, [column]), 100)
 
 
-@settings(max_examples=30, deadline=None)
 @given(SETS)
 def test_bits_are_those_of_the_definition_and_lose_nothing(engine: Engine, sets: list[set[str]]) -> None:
     frame = pl.DataFrame(
@@ -43,7 +42,7 @@ def test_bits_are_those_of_the_definition_and_lose_nothing(engine: Engine, sets:
     assert set(column.values) == set().union(*sets)
     unfolded = engine.unfold(table, [column])
     rows = sorted(engine.sample(unfolded, 100), key=lambda row: int(row["n"] or 0))
-    expected = bitmap(sets, column.values)
+    expected = bitmap_of(sets, column.values)
     for bit, truth in zip(column.bits, expected, strict=True):
         assert [row[bit] for row in rows] == ["true" if t else "false" for t in truth]
     if column.values:

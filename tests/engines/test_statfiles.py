@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-from maskwright.engines import statfiles
 from maskwright.engines.base import Engine, Reading
+from maskwright.engines.readers import statistics_files
 from maskwright.errors import InputError
-from patients import HEADER, POLICY, patients, write_csv
-from support import needs
+from tests.patients import HEADER, POLICY, patients, write_csv
+from tests.support import needs
 
 pd = needs("pandas")
 pyreadstat = needs("pyreadstat")
@@ -76,7 +76,7 @@ def test_value_labels(engine: Engine, tmp_path: Path, suffix: str) -> None:
 
 
 def test_many_parts(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statfiles, "ROWS", 4)
+    monkeypatch.setattr(statistics_files, "ROWS", 4)
     table = engine.open(statistics(tmp_path / "t.dta", 9), Reading())
     assert engine.count(table) == 9
     assert engine.domain(table, "age").counts == (3, 3)
@@ -85,7 +85,7 @@ def test_many_parts(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_column_whose_type_shows_late(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statfiles, "ROWS", 2)
+    monkeypatch.setattr(statistics_files, "ROWS", 2)
     path = tmp_path / "t.sav"
     pyreadstat.write_sav(
         pd.DataFrame({"day": [None, None, DAY]}), str(path), variable_format={"day": "DATE11"}

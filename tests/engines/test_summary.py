@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.summary import Summary
+from maskwright.domain.summary import Summary
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec
-from maskwright.engines.keys import Packing, number
+from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.errors import HierarchyError, InputError
-from support import needs
 from tests.engines.conftest import flat
+from tests.support import needs
 
 Write = Callable[..., Path]
 Row = tuple[str | None, ...]
@@ -48,7 +48,6 @@ def tuple_of(summary: Summary, i: int) -> Row:
     return tuple(h.values[c - 1] if c else None for h, c in zip(summary.attributes, codes, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows_of(people=False), st.booleans())
 def test_rows_as_people(engine: Engine, rows: list[Row], drop: bool) -> None:
     summary = engine.summarise(open_rows(engine, rows), spec(drop_missing=drop))
@@ -79,7 +78,6 @@ def test_rows_as_people(engine: Engine, rows: list[Row], drop: bool) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows_of(people=True), st.booleans(), st.data())
 def test_units_count_people(engine: Engine, rows: list[Row], drop: bool, data: st.DataObject) -> None:
     summary = engine.summarise(open_rows(engine, rows), spec(unit="u", drop_missing=drop))
@@ -180,7 +178,6 @@ def test_without_quasi_identifiers_there_is_one_tuple(engine: Engine) -> None:
     assert summary.codes.shape == (0, 1)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 2**31), min_size=1, max_size=8), st.integers(0, 2**32))
 def test_packing_round_trip(radices: list[int], seed: int) -> None:
     packing = Packing.of(radices)

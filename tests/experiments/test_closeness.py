@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+
 from experiments.cormode_closeness import beliefs, close, drawn_beliefs
 
 

@@ -6,17 +6,18 @@ import math
 from pathlib import Path
 
 import pytest
+
 from experiments.common import PAPERS, Experiment, leave, read_csv, shown
 from experiments.pages import records, write_pages
 from experiments.run import experiments
-
 from maskwright.report.charts import STYLE
+from tests.amounts import cases
 
 ALL = experiments()
+BRIEF = list({e.name.split("-")[0]: e for e in ALL}.values())  # one of each paper
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", cases(ALL, brief=BRIEF), ids=lambda e: e.name)
 def test_the_quick_version_runs(experiment: Experiment, tmp_path: Path) -> None:
     done = leave(experiment, True, tmp_path)
     rows = read_csv(tmp_path / f"{experiment.name}.csv")
@@ -25,7 +26,6 @@ def test_the_quick_version_runs(experiment: Experiment, tmp_path: Path) -> None:
     assert list(rows[0]) == list(committed[0]), "the quick version has the columns of the full one"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [e for e in ALL if e.again], ids=lambda e: e.name)
 def test_a_sample_of_the_committed_numbers_is_recomputed(experiment: Experiment) -> None:
     assert experiment.again is not None

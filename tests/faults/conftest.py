@@ -8,17 +8,19 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from patients import POLICY, patients, write_csv
-from support import unavailable
+from tests.amounts import LONG, amount
 from tests.faults.table import CLEANED, CLOCK_BACK, DIED, FAULTS, FINE, GAVE_UP
+from tests.patients import POLICY, patients, write_csv
+from tests.support import unavailable
 
 HERE = Path(__file__).parent
+MOMENTS = 400
 Harness = Callable[..., list[dict[str, Any]]]
 
 
@@ -32,8 +34,15 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+def moments(brief: Mapping[str, int], also: Iterable[str] = ()) -> dict[str, int]:
+    """How often each fault comes; the long run has `also` others, and each at hundreds of moments, or at all steps."""
+    return {
+        name: amount(brief.get(name, 0), MOMENTS) for name in dict.fromkeys((*brief, *(also if LONG else ())))
+    }
+
+
 @pytest.fixture
-def harness(shim: Path, tmp_path: Path) -> Harness:
+def harness(shim: Path, tmp_path: Path, record_property: Callable[[str, object], None]) -> Harness:
     """Run an output with faults, each at so many moments; returns what was found for each fault."""
     rows = patients()
     write_csv(tmp_path / "patients.csv", rows)
@@ -53,6 +62,7 @@ def harness(shim: Path, tmp_path: Path) -> Harness:
         assert done.returncode == 0, done.stderr
         found = [json.loads(line) for line in done.stdout.splitlines()]
         assert [one["fault"] for one in found] == list(faults)
+        record_property("moments", sum(one["moments"] for one in found))
         if report := os.environ.get("FAULTS_REPORT"):
             with Path(report).open("a", encoding="utf-8") as file:
                 file.write(done.stdout)

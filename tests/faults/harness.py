@@ -26,7 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from maskwright import disk, store
+from maskwright.folder import store
+from maskwright.runtime import disk
 
 sys.path.insert(0, str(Path(__file__).parent))
 from outputs import OUTPUTS, Place

@@ -14,9 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from maskwright import api, cli, disk, judge
-from maskwright.core.policy import Policy
+from maskwright import api
+from maskwright.cli import commands
 from maskwright.errors import MaskwrightError
+from maskwright.pipeline import belief_gates
+from maskwright.policy.policy import Policy
+from maskwright.runtime import disk
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class DatabaseTarget:
 
 def release_is_wrong(folder: Path) -> str:
     """Verified as the command does; and made from one version of the input, not from two."""
-    result = judge.verify_release(folder)
+    result = belief_gates.verify_release(folder)
     if not result.ok:
         return f"not verified: {result.problems}"
     import duckdb
@@ -132,7 +135,7 @@ def release_is_wrong(folder: Path) -> str:
 def command(*arguments: str) -> int:
     """As the program does, not as a call in Python: when it has ended, signals mean nothing any more."""
     sys.argv = ["maskwright", *arguments]
-    return cli.main()
+    return commands.main()
 
 
 def anonymize(place: Place) -> int:

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import maskwright as mw
-from maskwright.core.events import Event
+from maskwright.cli.signals import Stopping
 from maskwright.errors import InputError, UsageError
-from maskwright.stopping import Stopping
+from maskwright.runtime.events import Event
 from maskwright.workbench import workspace
-from patients import POLICY, leftovers, patients, write_csv
-from support import unavailable
+from tests.patients import POLICY, leftovers, patients, write_csv
+from tests.support import unavailable
 
 COMMAND = [sys.executable, "-m", "maskwright.cli"]
 
@@ -157,7 +157,7 @@ def test_what_a_ctrl_c_left_ends_quietly(asked: bool) -> None:
     """A context that the signal left open is closed as Python ends, after what it needs; other errors are shown."""
     program = f"""
 import contextlib, os, signal
-from maskwright.stopping import Stopping
+from maskwright.cli.signals import Stopping
 
 @contextlib.contextmanager
 def context():
@@ -238,20 +238,60 @@ def test_a_verdict_that_cannot_be_told_is_no_success(table: Path, tmp_path: Path
     assert (code, "Traceback" in text) == (0, False), "published, and verified"
     with (tmp_path / "r/public/data-card.html").open("a") as file:
         file.write("changed")
-    code, text = unread([*COMMAND, "verify", "r"], tmp_path)
-    assert code == 2, "0 would say that it is verified"
-    assert text == "maskwright: the system reports: Broken pipe; nothing was published\n"
-    with Path("/dev/full").open("wb") as out:
-        full = subprocess.run(
-            [*COMMAND, "verify", "r"],
-            cwd=tmp_path,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
+    assert unread([*COMMAND, "verify", "r"], tmp_path) == (1, ""), "0 would say that it is verified"
+
+
+def shell(command: list[str], streams: str, folder: Path) -> tuple[int, str, str]:
+    """Run a command in a shell that does something to its streams: exit code, stdout and stderr."""
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {streams}', "sh", *command], cwd=folder, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+STREAMS = [">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", ">/dev/full 2>/dev/full"]
+
+
+@pytest.mark.parametrize("streams", STREAMS)
+def test_the_exit_code_is_true_whatever_happens_to_the_streams(
+    table: Path, tmp_path: Path, streams: str
+) -> None:
+    code, _, text = shell(anonymize(tmp_path), streams, tmp_path)
+    assert (code, "Traceback" in text) == (0, False), text
+    assert (tmp_path / "r/public/manifest.json").exists()
+    if streams == ">/dev/full":
+        assert text.endswith(
+            "maskwright: cannot write the output: No space left on device; what was made is in its place\n"
         )
-    assert (full.returncode, full.stderr.count("\n")) == (2, 1)
-    assert "No space left" in full.stderr
+    code, _, text = shell(anonymize(tmp_path), streams, tmp_path)
+    assert (code, "Traceback" in text) == (2, False), "it exists"
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy.read_text().replace("l: 2", "l: 5"))
+    refused = [*anonymize(tmp_path)[:-1], "new"]
+    code, _, text = shell(refused, streams, tmp_path)
+    assert (code, "Traceback" in text) == (1, False), "not met"
+    assert not leftovers(tmp_path)
+    told = 2 if ">/dev/full" in streams.split() else 0
+    for command in (["verify", "r"], ["models"]):
+        code, _, text = shell([*COMMAND, *command], streams, tmp_path)
+        assert (code, "Traceback" in text, "Exception" in text) == (told, False, False), command
+    with (tmp_path / "r/public/data-card.html").open("a") as file:
+        file.write("changed")
+    assert shell([*COMMAND, "verify", "r"], streams, tmp_path)[0] == 1
+
+
+@pytest.mark.parametrize("command", [["schema"], ["models"], ["--help"]])
+def test_a_reader_that_has_read_enough_is_no_error(command: list[str], tmp_path: Path) -> None:
+    assert unread([*COMMAND, *command], tmp_path) == (0, "")
+
+
+def test_a_terminal_that_knows_few_characters(table: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*anonymize(tmp_path)[:-1], "Erklärung"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert (done.returncode, "internal error" in done.stderr) == (0, False)
+    assert "Erkl\\xe4rung/public" in done.stdout
 
 
 # --- places that cannot be written to -----------------------------------------------------------------
@@ -303,3 +343,23 @@ def test_a_read_only_disk(protected: Path, tmp_path: Path) -> None:
             1,
             False,
         )
+
+
+# --- too little memory for data -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("megabytes", [120, 180, 240])
+def test_what_a_limit_of_data_leaves_is_gone_after_the_next_run(
+    table: Path, tmp_path: Path, megabytes: int
+) -> None:
+    """A library may end the process by itself, which no code of ours can follow: then it was as good as killed."""
+    resource = pytest.importorskip("resource", reason="limits of processes are those of Unix")
+    limit = megabytes << 20
+    first = subprocess.run(
+        anonymize(tmp_path), cwd=tmp_path, capture_output=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)),
+    )  # fmt: skip
+    assert first.returncode == 0 or not (tmp_path / "r").exists()
+    again = subprocess.run(anonymize(tmp_path, "--overwrite"), cwd=tmp_path, capture_output=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert leftovers(tmp_path) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.faults.conftest import FINE, Harness, only
+from tests.amounts import LONG, amount
+from tests.faults.conftest import FINE, MOMENTS, Harness, moments, only
 from tests.faults.outputs import DatabaseTarget, Place
 from tests.postgres.conftest import Server, initialised
 
-NETWORK = {"connection cut": 24, "backend terminated": 14, "server crashed": 5}
-LONG = int(os.environ.get("MASKWRIGHT_MOMENTS", "400"))
+NETWORK = {"connection cut": 14, "backend terminated": 8, "server crashed": 3}
+ALSO = ("Ctrl-C twice", "SIGHUP", "Ctrl-C at a step", "disk error at a step")
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ def nothing_beside(server: Server) -> None:
     assert number == 0
 
 
-@pytest.mark.slow
 def test_a_table_of_a_database(harness: Harness, crashing: Crashing, tmp_path: Path) -> None:
     faults = {
-        "killed": 8,
+        "killed": 5,
         "killed at a step": 8,
-        "Ctrl-C": 8,
+        "Ctrl-C": 5,
         "SIGTERM": 3,
         "disk full from a step on": 6,
         **NETWORK,
     }
-    total = only(harness("postgres", faults, seed=9, **crashing.settings))
-    assert all(total[outcome] >= 10 for outcome in ("old", "new")), total
+    total = only(harness("postgres", moments(faults, also=ALSO), seed=9, **crashing.settings))
+    least = amount(10, MOMENTS // 4)
+    assert all(total[outcome] >= least for outcome in (FINE if LONG else ("old", "new"))), total
     nothing_beside(crashing.server)
     target = DatabaseTarget(Place(tmp_path, "postgres", crashing.settings["url"], crashing.settings["table"]))
     whole = target.state()
@@ -70,12 +70,3 @@ def test_a_table_of_a_database(harness: Harness, crashing: Crashing, tmp_path: P
         "UPDATE published.people SET ward = '?' WHERE ctid = (SELECT min(ctid) FROM published.people)"
     )
     assert target.state() != whole, "a table that was changed in place is not the old one"
-
-
-@pytest.mark.long
-def test_thousands_of_moments(harness: Harness, crashing: Crashing, tmp_path: Path) -> None:
-    names = ["killed", "Ctrl-C", "Ctrl-C twice", "SIGTERM", "SIGHUP", "killed at a step", "Ctrl-C at a step",
-             "disk full from a step on", "disk error at a step", *NETWORK]  # fmt: skip
-    total = only(harness("postgres", dict.fromkeys(names, LONG), seed=10, **crashing.settings))
-    assert all(total[outcome] >= LONG // 4 for outcome in FINE), total
-    nothing_beside(crashing.server)

@@ -17,7 +17,7 @@ from typing import Any
 
 import atheris
 
-with atheris.instrument_imports(include=["maskwright.core", "maskwright.errors", "yaml"]):
+with atheris.instrument_imports(include=["maskwright.domain", "maskwright.errors", "yaml"]):
     # the product is imported by these, and instrumented on the way
     harness = importlib.import_module("tests.fuzz.harness")
     policies = importlib.import_module("tests.fuzz.policies")

@@ -12,17 +12,17 @@ import yaml
 
 import maskwright as mw
 from maskwright.attacks import ATTACKS
-from maskwright.core.policy import Policy
-from maskwright.core.statements import parse_statements
-from maskwright.core.yaml_text import load_yaml
 from maskwright.errors import MaskwrightError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.verify import verify
-from patients import HEADER, POLICY, patients, write_csv
+from maskwright.policy.policy import Policy
+from maskwright.policy.yaml_text import load_yaml
+from maskwright.verification.verify import verify
+from maskwright.worlds.statements.language import parse_statements
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
 from tests.fuzz.tables import csv_bytes, readings
+from tests.patients import HEADER, POLICY, patients, write_csv
 
 PIECES = [
     "Ed", "Ed is person(age=34)", "person", "(", ")", "age", "=", "!=", "34", "13000", "and", "or", "not",

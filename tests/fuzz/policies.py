@@ -15,18 +15,18 @@ from typing import Any, ClassVar, get_args
 import yaml
 
 from maskwright.attacks import ATTACKS
-from maskwright.core.builders import WAYS
-from maskwright.core.policy import Column, Input, Missing, Output, Policy, Population, Recoding
-from maskwright.core.settings import Registered
-from maskwright.core.yaml_text import load_yaml
+from maskwright.domain.settings import Registered
 from maskwright.errors import MaskwrightError
+from maskwright.hierarchies import WAYS
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.resolve import method_of, models_of
-from patients import POLICY
-from support import ADULT
+from maskwright.policy.binding import method_of, models_of
+from maskwright.policy.policy import Column, Input, Missing, Output, Policy, Population, Recoding
+from maskwright.policy.yaml_text import load_yaml
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
+from tests.patients import POLICY
+from tests.support import ADULT
 
 SEEDS = [POLICY.encode(), *(path.read_bytes() for path in sorted(ADULT.glob("*.yaml")))]
 TREES = [load_yaml(seed, "seed") for seed in SEEDS]

@@ -12,9 +12,9 @@ import yaml
 
 import maskwright as mw
 from maskwright.metrics.queries import MOST, Workload, query_errors
-from patients import POLICY, patients, write_csv
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import value
+from tests.patients import POLICY, patients, write_csv
 
 RECODINGS = ["generalise", "bucketize", "permute"]
 WHOLE: list[Any] = [1, 2, 3, 8, 30, 600]

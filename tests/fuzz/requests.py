@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from maskwright.workbench.security import UPLOADS
-from patients import HEADER, POLICY
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
 from tests.fuzz.tables import csv_bytes
+from tests.patients import HEADER, POLICY
 
 P = "/projects/{project_id}"
 DAY = {
@@ -56,7 +56,12 @@ BODIES: dict[tuple[str, str], list[Any]] = {
 BODIES["PUT", P + "/columns/{number}/hierarchy"] = [
     {**body, "weight": "2"} for body in BODIES["POST", P + "/columns/{number}/preview"]
 ]
-NO_BODY = {("POST", P + "/runs/{job_id}/cancel"), ("POST", "/runs/{job_id}/cancel"), ("DELETE", P)}
+NO_BODY = {
+    ("POST", P + "/runs/{job_id}/cancel"),
+    ("POST", "/runs/{job_id}/cancel"),
+    ("DELETE", P),
+    ("DELETE", "/session"),
+}
 SHOWN = ["/projects", P, P + "/policy", P + "/policy.zip", P + "/runs", P + "/runs/{job_id}",
          P + "/runs/{job_id}/result", P + "/releases/{job_id}/public.zip", "/register", "/runs/{job_id}"]  # fmt: skip
 OUTSIDE = [

@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from tests.fuzz.frames import Damaged, Frames
 from tests.fuzz.harness import Report, Target, run
 from tests.fuzz.pipeline import FirstLooks, Releases, Statements
 from tests.fuzz.policies import HierarchyFiles, Policies, Settings
@@ -25,6 +26,8 @@ TARGETS: dict[str, type[Target]] = {
         HierarchyFiles,
         CsvFiles,
         ParquetFiles,
+        Damaged,
+        Frames,
         Statements,
         FirstLooks,
         Releases,

@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec
-from patients import HEADER, patients
-from support import ADULT
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import TEXTS, spoil, value
+from tests.patients import HEADER, patients
+from tests.support import ADULT
 
 ENCODINGS = ["utf-8"] * 8 + [
     "utf-8-sig",

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 import yaml
 
-from maskwright.attacking import knowledge
-from maskwright.core.builders import WAYS
-from maskwright.core.builders import file as hierarchy_file
-from maskwright.core.exact import to_fraction
-from maskwright.core.policy import Policy
-from maskwright.core.yaml_text import dump_yaml, load_yaml
+from maskwright.domain.exact import to_fraction
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.engines.database import told
+from maskwright.engines.duckdb.database import told
 from maskwright.errors import LONGEST, HierarchyError, InputError, MaskwrightError, PolicyError
-from patients import POLICY
-from support import needs
+from maskwright.hierarchies import WAYS
+from maskwright.hierarchies import files as hierarchy_file
+from maskwright.pipeline.attacking import knowledge
+from maskwright.policy.policy import Policy
+from maskwright.policy.yaml_text import dump_yaml, load_yaml
+from tests.patients import POLICY
+from tests.support import needs
 
 
 def policy(**changes: Any) -> dict[str, Any]:

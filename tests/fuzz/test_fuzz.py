@@ -6,24 +6,26 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 
 from maskwright.workbench import api
+from tests.amounts import amount, cases
 from tests.fuzz.requests import addresses
 from tests.fuzz.run import TARGETS
 from tests.support import needs
 
-QUICK = {"policy": 250, "settings": 2_000, "hierarchy": 2_000, "csv": 500, "parquet": 400,
-"statements": 2_000, "first-look": 25,
-         "release": 30, "workbench": 500, "workload": 2_000}  # fmt: skip
-# (inputs of one piece, pieces): each piece is a test of its own, so that they run side by side
-LONG = {"policy": (5_000, 6), "settings": (42_000, 10), "hierarchy": (26_000, 10), "csv": (3_000, 10),
-"parquet": (3_000, 10),
-        "statements": (26_000, 10), "first-look": (100, 10), "release": (200, 10),
-        "workbench": (5_000, 6), "workload": (10_000, 3)}  # fmt: skip
+# Inputs of a target: in `make test`, in one piece of the long run, and how many pieces that has. Each piece is a
+# test of its own, so that they run side by side.
+INPUTS = {"policy": (250, 5_000, 6), "settings": (2_000, 42_000, 10), "hierarchy": (2_000, 26_000, 10),
+          "csv": (500, 3_000, 10), "parquet": (400, 3_000, 10), "statements": (2_000, 26_000, 10),
+          "first-look": (25, 100, 10), "release": (30, 200, 10),
+          "frames": (60, 1_000, 10), "damaged": (60, 1_000, 10), "workbench": (500, 5_000, 6),
+          "workload": (2_000, 10_000, 3)}  # fmt: skip
+PIECES = [(target, piece) for target, (_, _, pieces) in INPUTS.items() for piece in range(pieces)]
 GUIDED = {"policy": 400, "hierarchy": 3_000, "statements": 3_000}
 ROOT = Path(__file__).parents[2]
 SMALL_PARENT = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
@@ -31,9 +33,7 @@ SMALL_PARENT = "import subprocess, sys; sys.exit(subprocess.call([sys.executable
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A process of its own: the harness forks, which a process with threads must not do."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)])
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )
@@ -47,8 +47,8 @@ def feed(target: str, inputs: int, seed: int) -> None:
 
 
 def test_every_target_has_its_numbers() -> None:
-    assert set(QUICK) == set(LONG) == set(TARGETS)
-    assert sum(inputs * pieces for inputs, pieces in LONG.values()) >= 1_000_000
+    assert set(INPUTS) == set(TARGETS)
+    assert sum(inputs * pieces for _, inputs, pieces in INPUTS.values()) >= 1_000_000
 
 
 def test_every_address_of_the_workbench_is_fuzzed() -> None:
@@ -65,17 +65,11 @@ def test_every_address_of_the_workbench_is_fuzzed() -> None:
     assert fed == known
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_no_input_breaks_it(target: str) -> None:
-    feed(target, QUICK[target], 0)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("target", "piece"), [(t, p) for t, (_, pieces) in LONG.items() for p in range(pieces)]
-)
-def test_a_million_inputs(target: str, piece: int) -> None:
-    feed(target, LONG[target][0], 100 + piece)
+@pytest.mark.parametrize(("target", "piece"), cases(PIECES, brief=[(target, 0) for target in INPUTS]))
+def test_no_input_breaks_it(target: str, piece: int, record_property: Callable[[str, object], None]) -> None:
+    inputs = amount(*INPUTS[target][:2])
+    feed(target, inputs, piece)
+    record_property("inputs", inputs)
 
 
 @pytest.fixture
@@ -88,18 +82,10 @@ def atheris() -> None:
 @pytest.mark.usefixtures("atheris")
 @pytest.mark.parametrize("target", GUIDED)
 def test_guided_by_coverage(target: str, tmp_path: Path) -> None:
-    guided(target, GUIDED[target], tmp_path)
-
-
-@pytest.mark.usefixtures("atheris")
-@pytest.mark.long
-@pytest.mark.parametrize("target", GUIDED)
-def test_guided_by_coverage_for_long(target: str, tmp_path: Path) -> None:
-    guided(target, GUIDED[target] * 20, tmp_path)
-
-
-def guided(target: str, runs: int, folder: Path) -> None:
     """libFuzzer limits `ru_maxrss`, which counts what the parent held when the process began: a small parent."""
-    done = python("-c", SMALL_PARENT, "-m", "tests.fuzz.guided", target, str(runs), "1", str(folder / "fuzz"))
+    runs = amount(GUIDED[target], 20 * GUIDED[target])
+    done = python(
+        "-c", SMALL_PARENT, "-m", "tests.fuzz.guided", target, str(runs), "1", str(tmp_path / "fuzz")
+    )
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
     assert f"Done {runs} runs" in done.stderr

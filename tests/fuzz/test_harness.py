@@ -54,7 +54,7 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_it_notices(fault: str) -> None:
-    path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}:{ROOT}", "PATH": "/usr/bin:/bin"}
+    path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [sys.executable, "-c", CHECK, fault], capture_output=True, text=True, env=path, cwd=ROOT, check=True
     )

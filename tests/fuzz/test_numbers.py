@@ -12,8 +12,9 @@ import maskwright as mw
 from maskwright.errors import MaskwrightError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from patients import POLICY, forget, patients, write_csv
+from tests.amounts import first_of_each
 from tests.fuzz.harness import check_message
+from tests.patients import POLICY, forget, patients, write_csv
 
 EXTREME = ["0", "2147483648", "9223372036854775808", "1e100", "1e-100", "nan"]
 # numbers that nobody refuses: where an extreme one is refused, it is for being extreme
@@ -58,6 +59,8 @@ def policy(folder: Path, name: str, field: str, value: str) -> dict[str, Any]:
         return asked | {"method": {"name": name, **given}}
     if name in ("k-map", "delta-presence"):
         asked["population"] = {"file": str(folder / "population.csv")}
+    if name in ("individual-risk", "population-uniqueness"):
+        asked["population"] = {"size": 32}
     return asked | {"require": [{"model": name, **given}]}
 
 
@@ -79,7 +82,8 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "field"), [*numeric(MODELS), *numeric(METHODS)])
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(("name", "field"), first_of_each([*numeric(MODELS), *numeric(METHODS)]))
 def test_settings(name: str, field: str, tables: Path) -> None:
     assert refusal(tables, policy(tables, name, field, USUAL[field])) is None
     for value in EXTREME:

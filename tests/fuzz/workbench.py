@@ -23,9 +23,9 @@ from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Keys
 from maskwright.workbench.workspace import Workspace
-from patients import POLICY, patients, write_csv
 from tests.fuzz.harness import LONGEST_MESSAGE, Target
 from tests.fuzz.requests import DAY, Request, request
+from tests.patients import POLICY, patients, write_csv
 
 MARK = "no answer may hold this"  # a value of a table that is outside
 HOST = "127.0.0.1:8765"
@@ -56,7 +56,7 @@ class Requests(Target):
         write_csv(outside / "secret.csv", [[MARK, *row[1:]] for row in patients(24)])
         (tables / "link.csv").symlink_to(outside / "secret.csv")
         self.space = Workspace(self.folder / "workspace")
-        self.keys = Keys(self.space.secret, 8765, frozenset({HOST}), upload_limit=100_000)
+        self.keys = Keys(8765, frozenset(), upload_limit=100_000)
         self.app = create_app(self.space, self.keys, Roots.of([tables]))
         self.loop = asyncio.new_event_loop()
         self.known = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.association import Association, Contingency
-from maskwright.core.classes import ValueCounts
-from maskwright.core.multivalued import bitmap as bits_of
-from maskwright.core.plans import best_closeness, greedy, merges, ordered
+from maskwright.domain.association import Association, Contingency
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.value_sets import bitmap_of as bits_of
+from maskwright.methods._plans.plans import best_closeness, greedy_plan, merge_sequence, normal_form
 
 Case = dict[str, Any]
 
@@ -43,7 +43,7 @@ def mi(case: Case) -> Case:
 
 
 def gamma(case: Case) -> Case:
-    found, tables = association_of(case), ordered(case["plan"])
+    found, tables = association_of(case), normal_form(case["plan"])
     return {"gamma_alpha": found.alpha(tables), "gamma_beta": found.beta(tables)}
 
 
@@ -56,7 +56,7 @@ def merge_order(case: Case) -> list[Case]:
             "gamma_alpha": found.alpha(merge.tables),
             "gamma_beta": found.beta(merge.tables),
         }
-        for merge in merges(found)
+        for merge in merge_sequence(found)
     ]
 
 
@@ -93,7 +93,7 @@ def codip_star(case: Case) -> Any:
         closeness = best_closeness(candidates, [str(i) for i in subset], whole)
         return closeness is not None and closeness <= Fraction(case["t"])
 
-    found = greedy(association, Fraction(str(case["beta"])), good).tables
+    found = greedy_plan(association, Fraction(str(case["beta"])), good).tables
     alpha = Fraction(str(case["alpha"]))
     return found if found is not None and association.alpha_at_most(found, alpha) else None
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.disclosure import Atom, Bucket
-from maskwright.core.model import Context
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.model import Context
 from maskwright.kernels import max_disclosure as kernel
 from maskwright.models import MODELS
+from maskwright.worlds.statements.disclosure import Atom, Bucket
 
 Case = dict[str, Any]
 

@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.grouping import Allocation, Grouping, Labels
-from maskwright.core.hierarchy import Hierarchy, Level
-from maskwright.core.method import Task
-from maskwright.core.model import Context
-from maskwright.core.summary import Summary
-from maskwright.methods.minimal import minimal_among
-from maskwright.methods.nodes import Nodes
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.grouping import Allocation, Grouping, Labels
+from maskwright.domain.hierarchy import Hierarchy, Level
+from maskwright.domain.method import Task
+from maskwright.domain.model import Context
+from maskwright.domain.summary import Summary
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.samarati import plain_binary_search
-from maskwright.metrics.classes import discernibility as discernibility_of
 from maskwright.metrics.loss import attribute_losses
+from maskwright.metrics.loss import discernibility as discernibility_of
 from maskwright.models import MODELS
+from tests.methods.exhaustive import minimal_among, on_paper, plain_binary_search
 
 Case = dict[str, Any]
 
@@ -67,7 +66,7 @@ def lattice(case: Case) -> Case:
     share = Fraction(min(ts, len(rows)), max(1, len(rows)))
     nodes = Nodes(task, OptimalLattice(suppression=share), conditions=False)
     everywhere = range(nodes.lattice.n_nodes)
-    answers = {number: nodes.on_paper(number) for number in everywhere}
+    answers = {number: on_paper(nodes, number) for number in everywhere}
     satisfying = [number for number in everywhere if answers[number][1]]
     satisfying.sort(key=lambda number: (nodes.heights[number], number))
     found = plain_binary_search(nodes, lambda number: answers[number][1])

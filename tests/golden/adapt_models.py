@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.conditions import max_groups, max_p
-from maskwright.core.distances import Tree, distance, distances
-from maskwright.core.model import Context, Model
-from maskwright.core.sensitive import distinct_values
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.distances import ValueTree, distance_between
+from maskwright.domain.distances import class_distances as distances
+from maskwright.domain.model import Context, Model
+from maskwright.domain.sensitive import distinct_values
+from maskwright.methods._lattice.monotone import max_groups, max_p
 from maskwright.models import MODELS
 
 Case = dict[str, Any]
@@ -41,8 +42,8 @@ def count(
     return Classes(people, people, sensitive)
 
 
-def _tree(domain: Sequence[Any], parent: dict[str, str] | None) -> Tree | None:
-    return None if parent is None else Tree.of_parents([str(value) for value in domain], parent)
+def _tree(domain: Sequence[Any], parent: dict[str, str] | None) -> ValueTree | None:
+    return None if parent is None else ValueTree.of_parents([str(value) for value in domain], parent)
 
 
 def build_model(model: Case) -> Model:
@@ -107,7 +108,7 @@ def emd(case: Case) -> Fraction:
     p, q = ([Fraction(x) for x in case[side]] for side in "pq")
     scale = math.lcm(*(x.denominator for x in p + q))
     tree = _tree(case.get("leaves") or (), case.get("parent"))
-    return distance([int(x * scale) for x in p], [int(x * scale) for x in q], _kind(case), tree)
+    return distance_between([int(x * scale) for x in p], [int(x * scale) for x in q], _kind(case), tree)
 
 
 def p_sensitivity(case: Case) -> Case:

@@ -8,28 +8,35 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from maskwright.core.worlds.algorithms import (
-    Mondrian,
+from maskwright.worlds.counting.credibility import credibility_global, credibility_local, vector_table
+from maskwright.worlds.counting.general_credibility import Group, credibility_general
+from maskwright.worlds.counting.group_beliefs import even_split_beliefs as after_refusal
+from maskwright.worlds.counting.group_beliefs import greedy_group, greedy_group_of_values, randomised_group
+from maskwright.worlds.counting.mask_worlds import mask_plan as plan_mask
+from maskwright.worlds.counting.mask_worlds import mask_posterior as after_mask
+from maskwright.worlds.counting.multisets import Counts, Test, memoised_test
+from maskwright.worlds.reference_methods import (
+    ReferenceMondrian,
+    anatomy_publications,
+    count_actual,
+    count_estimate,
+    first_row_anatomy,
     global_recoding,
     greedy_grouping,
     randomised_greedy,
+    relative_error,
     symmetric_grouping,
 )
-from maskwright.core.worlds.anatomy import anatomy, first_row_anatomy
-from maskwright.core.worlds.anatomy import anatomy_counts as count_anatomy
-from maskwright.core.worlds.credibility import credibility_global, credibility_local, vector_table
-from maskwright.core.worlds.even_split import even_split as after_refusal
-from maskwright.core.worlds.formula import belief_given, implication, negation
-from maskwright.core.worlds.general import Group, credibility_general
-from maskwright.core.worlds.greedy import greedy_group, greedy_group_of_values, randomised_group
-from maskwright.core.worlds.joins import Release, joint_of_different_attributes, joint_of_same_attribute
-from maskwright.core.worlds.joins import background_join as join
-from maskwright.core.worlds.mask import mask_plan as plan_mask
-from maskwright.core.worlds.mask import mask_posterior as after_mask
-from maskwright.core.worlds.multisets import Counts, Test, remembered
-from maskwright.core.worlds.posterior import Likelihood, deterministic, publication
-from maskwright.core.worlds.posterior import posterior as enumerate_worlds
-from maskwright.core.worlds.queries import count_actual, count_estimate, relative_error
+from maskwright.worlds.reference_methods import anatomy_counts as count_anatomy
+from maskwright.worlds.sampling.possible_worlds import Likelihood, as_publication, deterministic_likelihood
+from maskwright.worlds.sampling.possible_worlds import posterior_beliefs as enumerate_worlds
+from maskwright.worlds.statements.fact_beliefs import belief_given_facts, implication_fact, negation_fact
+from maskwright.worlds.statements.joined_releases import (
+    ClassedRelease,
+    joint_of_different_attributes,
+    joint_of_same_attribute,
+)
+from maskwright.worlds.statements.joined_releases import matching_shares as join
 
 Case = dict[str, Any]
 
@@ -59,7 +66,7 @@ def requirement(model: Case, whole_table: Sequence[Any]) -> Test:
         values = [value for value, c in counts.items() for _ in range(c)]
         return bool(built.check(MODELS.count({"s": [values]}, {"s": domain}), context).ok)
 
-    return remembered(passes)
+    return memoised_test(passes)
 
 
 def run_algorithm(case: Case) -> Case:
@@ -83,7 +90,7 @@ def _grouping(case: Case) -> Callable[[Sequence[Any]], list[list[int]]]:
             return lambda sa: symmetric_grouping(qi, sa, passes, least)
         case "mondrian":
             policy, side = algorithm.get("policy") or "fallback", algorithm.get("side") or "lt"
-            mondrian = Mondrian(algorithm["strict"], policy, side, least)
+            mondrian = ReferenceMondrian(algorithm["strict"], policy, side, least)
             return lambda sa: mondrian.group(qi, sa, passes)
         case "global_recoding":
             return lambda sa: global_recoding(qi, sa, passes)
@@ -98,10 +105,12 @@ def _likelihood(case: Case) -> Likelihood:
             p, qi = Fraction(algorithm["p"]), case["qi"]
             return lambda sa, seen: randomised_greedy(qi, sa, passes, size, p, seen).get(seen, 0)
         case "anatomy" if algorithm.get("deterministic"):
-            return lambda sa, seen: int(publication(first_row_anatomy(sa, int(algorithm["l"])) or ()) == seen)
+            return lambda sa, seen: int(
+                as_publication(first_row_anatomy(sa, int(algorithm["l"])) or ()) == seen
+            )
         case "anatomy":
-            return lambda sa, seen: anatomy(sa, int(algorithm["l"]), seen).get(seen, 0)
-    return deterministic(_grouping(case))
+            return lambda sa, seen: anatomy_publications(sa, int(algorithm["l"]), seen).get(seen, 0)
+    return deterministic_likelihood(_grouping(case))
 
 
 def posterior(case: Case) -> Case:
@@ -182,11 +191,11 @@ def _atom(atom: Any) -> tuple[tuple[int, int], Any]:
 
 def given_formula(case: Case) -> Fraction | None:
     knowledge = [
-        negation(_atom(one["not"])) if isinstance(one, dict)
-        else implication([_atom(a) for a in one[0]], [_atom(a) for a in one[1]])
+        negation_fact(_atom(one["not"])) if isinstance(one, dict)
+        else implication_fact([_atom(a) for a in one[0]], [_atom(a) for a in one[1]])
         for one in case["implications"]
     ]  # fmt: skip
-    return belief_given(case["buckets"], knowledge, _atom(case["target"]))
+    return belief_given_facts(case["buckets"], knowledge, _atom(case["target"]))
 
 
 def background_join(case: Case) -> Case | None:
@@ -195,7 +204,7 @@ def background_join(case: Case) -> Case | None:
 
 
 def joint_release(case: Case) -> Case | None:
-    releases = [Release(release["classes"], release["values"]) for release in case["releases"]]
+    releases = [ClassedRelease(release["classes"], release["values"]) for release in case["releases"]]
     if not case["disjoint"]:
         return joint_of_same_attribute(releases, case["person"])
     found = joint_of_different_attributes(releases, case["person"])

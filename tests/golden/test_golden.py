@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .adapter import FUNCTIONS
+from tests.golden.adapter import FUNCTIONS
 
 # Functions of the case files that no part of the product answers yet. Take a name out when its adapter is added.
 PENDING: set[str] = set()

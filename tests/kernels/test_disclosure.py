@@ -6,17 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_worlds import packed
-from maskwright.core import disclosure as exact
-from maskwright.core.classes import ValueCounts
-from maskwright.core.disclosure import Bucket
+from experiments.live_disclosure import LiveDisclosure
+from maskwright.domain.classes import ValueCounts
 from maskwright.errors import UsageError
-from maskwright.kernels import disclosure as kernel
 from maskwright.kernels import max_disclosure as search
-from maskwright.kernels.live_disclosure import LiveDisclosure
+from maskwright.kernels import minimize as kernel
+from maskwright.worlds.statements import disclosure as exact
+from maskwright.worlds.statements.disclosure import Bucket
+from tests.oracles.knowledge import packed
 
 needs_compiler = pytest.mark.skipif(kernel.compiled is None, reason="the kernel was not compiled")
 twins = pytest.mark.parametrize("module", [pytest.param(kernel.compiled, marks=needs_compiler, id="C"), None])
@@ -34,7 +34,6 @@ def same(found: exact.Disclosure, wanted: exact.Disclosure) -> bool:
 
 
 @needs_compiler
-@settings(max_examples=150, deadline=None)
 @given(many, st.integers(0, 14))
 def test_both_twins_give_the_same_bits(buckets, k):
     vc = packed(buckets)
@@ -46,13 +45,12 @@ def test_both_twins_give_the_same_bits(buckets, k):
 
 
 @twins
-@settings(max_examples=100, deadline=None)
 @given(many, st.integers(0, 8))
 def test_floats_are_within_the_stated_error(module, buckets, k):
     vc = packed(buckets)
     table = kernel.columns(kernel.rank(vc, 0, len(buckets), k + 1, module), module)
     for b, bucket in enumerate(buckets):
-        for c, value in enumerate(exact.columns(Bucket.of(bucket, k + 1), k)):
+        for c, value in enumerate(exact.bucket_columns(Bucket.of(bucket, k + 1), k)):
             if value is None:
                 assert table[c, b] == np.inf
             else:
@@ -60,7 +58,6 @@ def test_floats_are_within_the_stated_error(module, buckets, k):
 
 
 @twins
-@settings(max_examples=150, deadline=None)
 @given(many, st.integers(0, 6))
 def test_many_buckets_give_what_fractions_give(module, buckets, k):
     found, wanted = search.max_disclosure(packed(buckets), k, module), exact.max_disclosure(buckets, k)
@@ -140,7 +137,6 @@ def test_floats_that_underflow_do_not_decide(module):
 
 
 @twins
-@settings(max_examples=150, deadline=None)
 @given(many, st.integers(0, 4), st.fractions(min_value="1/50", max_value=1, max_denominator=50))
 def test_which_buckets_reach_c_alone(module, buckets, k, c):
     disclosure, alone, fails = search.measure(packed(buckets), k, c, module)
@@ -193,7 +189,6 @@ changes = st.lists(
 
 
 @twins
-@settings(max_examples=80, deadline=None)
 @given(many, changes, st.integers(0, 4))
 def test_a_live_disclosure_equals_one_from_scratch_after_every_change(module, buckets, changes, k):
     live = LiveDisclosure(packed(buckets), k, module)

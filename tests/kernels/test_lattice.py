@@ -11,13 +11,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import Closeness, DistinctAtLeast, EntropyAtLeast, Rule, SizeAtLeast
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.rules import Closeness, DistinctAtLeast, EntropyAtLeast, Rule, SizeAtLeast
 from maskwright.kernels import compiled
-from maskwright.kernels.lattice import Checker, Problem, rows_by_code
-from maskwright.methods.lattice import Lattice
-from maskwright.methods.objectives import build
+from maskwright.kernels.node_check import Checker, Problem, rows_by_code
+from maskwright.methods._lattice.lattice import Lattice
+from maskwright.methods._lattice.objectives import build_objective
 from maskwright.methods.optimal_lattice import OptimalLattice
+from tests.amounts import repeated
 from tests.methods import brute
 from tests.methods.test_lattice_search import solve
 from tests.support import Rules, adult, equal_sets, summarise, task_of
@@ -34,7 +35,7 @@ def problem_of(case: brute.Case, seed: int) -> tuple[Problem, Lattice]:
         suppressed_rows="star" if case.star else "drop",
     )
     lattice = Lattice.of(summary.attributes, case.levels)
-    objective = build("information-loss", lattice, summary, {})
+    objective = build_objective("information-loss", lattice, summary, {})
     return method.problem(task, lattice, objective), lattice
 
 
@@ -48,7 +49,7 @@ def same(problem: Problem, places: tuple[int, ...], fast: object, plain: object)
 
 
 @pytest.mark.parametrize("fused", [1, 6, 2048])  # how many columns become one: down to a segment per column
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", repeated(4))
 def test_same_at_every_node(block: int, fused: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "FUSED", fused)
     for seed in range(5000 + block * 100, 5000 + block * 100 + 100):
@@ -79,7 +80,7 @@ def test_products_beyond_64_bits_are_exact() -> None:
         rule = Closeness("s", distance + off, (0, 2, 4), equal_sets(2))
         task = task_of(summary, [Rules(rules=(rule,))])
         lattice = Lattice.of(summary.attributes)
-        problem = OptimalLattice().problem(task, lattice, build("precision", lattice, summary, {}))
+        problem = OptimalLattice().problem(task, lattice, build_objective("precision", lattice, summary, {}))
         for checker in (compiled.CompiledChecker(problem), Checker(problem)):
             assert checker.check((0,)).feasible is feasible
 
@@ -123,7 +124,7 @@ def test_same_on_adult_with_and_without_stored_snapshots(
     task = task_of(summary, [Rules(rules=(SizeAtLeast(5), rule))])
     method = OptimalLattice(suppression="1", suppress="failing-classes")
     lattice = Lattice.of(summary.attributes)
-    problem = method.problem(task, lattice, build(objective, lattice, summary, {}))
+    problem = method.problem(task, lattice, build_objective(objective, lattice, summary, {}))
     problem = replace(problem, rows=problem.sizes * people, limit=problem.limit * people)
     plain = Checker(problem)
     monkeypatch.setattr(compiled, "FUSED", 200)  # more segments, more snapshots

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.kernels.orders import compiled, dealt
+from maskwright.kernels.tuple_orders import compiled, dealt
 
 KERNELS = [None] if compiled is None else [None, compiled]
 

@@ -13,8 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 import maskwright as mw
-from maskwright.job import Job
-from maskwright.publish import run
+from maskwright.pipeline.history import state_folder
+from maskwright.pipeline.installation_key import NAME
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import run
 
 KINDS = ("csv", "parquet", "pandas", "polars", "pyarrow", "duckdb")
 RECODINGS: dict[str, Any] = {
@@ -105,10 +107,19 @@ def columns_of(table: Any, kind: str) -> dict[str, list[Any]]:
     return {c: frame[c].astype(str).tolist() for c in frame.columns}
 
 
+def forget_key() -> None:
+    """The next run is on a new installation: it makes a key of its own."""
+    (state_folder() / NAME).unlink(missing_ok=True)
+
+
 def publish(
     data: Mapping[str, list[Any]], made: dict[str, Any], kind: str, folder: Path, seed: int | None = None
 ) -> dict[str, dict[str, list[Any]]]:
-    """The tables of a release by the whole pipeline but for the attacks, as anybody would read them."""
+    """The tables of a release by the whole pipeline but for the attacks, as anybody would read them.
+
+    Each release without a seed is drawn with an installation key of its own.
+    """
+    forget_key()
     source = as_kind(data, kind, folder)
     destination = folder / "release" if kind in ("csv", "parquet") else None
     job = Job(source, mw.Policy.load(made), destination, True, seed, attacks=(), keep_private="none")

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import maskwright as mw
-from maskwright.engines import passing
-from maskwright.job import Job
-from maskwright.publish import run
+from maskwright.engines.sql import passing
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import run
+from tests.amounts import crossed
 from tests.leaks.tables import RECODINGS
 
 MARK = "Zq9"  # begins everything that is not published; chance does not write it
@@ -88,8 +89,7 @@ def carried(table: Any, kind: str) -> bytes:
     return out.getvalue() + str(arrow.schema.metadata).encode() + str(table).encode()
 
 
-@pytest.mark.parametrize("recoding", list(RECODINGS))
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
+@pytest.mark.parametrize(("kind", "recoding"), crossed(["pandas", "polars", "pyarrow", "duckdb"], RECODINGS))
 def test_tables_that_are_handed_back(kind: str, recoding: str) -> None:
     for passes in (False, True):
         source = handed_in(kind)
@@ -107,8 +107,7 @@ def test_the_markers_would_be_seen() -> None:
         assert MARK.encode() in carried(handed_in(kind), kind)
 
 
-@pytest.mark.parametrize("recoding", list(RECODINGS))
-@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize(("recoding", "passes"), crossed(RECODINGS, [False, True]))
 def test_parquet_files(recoding: str, passes: bool, tmp_path: Path) -> None:
     secretive().to_parquet(tmp_path / "t.parquet")
     run(Job(tmp_path / "t.parquet", policy(recoding, passes, "parquet"), tmp_path / "r", attacks=(),

@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from maskwright.engines import expansion, grouped
+from maskwright.engines.duckdb import grouped
+from maskwright.engines.sql import expansion
 from maskwright.methods import METHODS as REGISTERED
+from tests.amounts import crossed
 from tests.leaks.chance import LIMIT, ODDS, statistics, telling, together
 from tests.leaks.tables import KINDS, METHODS, RECODINGS, people, policy, publish
 
@@ -106,8 +108,9 @@ def test_squares_have_the_limit_of_the_others() -> None:
     assert together([{"z": 0.0}] * RUNS)["z squared"] == 0
 
 
-@pytest.mark.parametrize("passes", [True, False], ids=["rows are read", "rows are expanded"])
-@pytest.mark.parametrize("recoding_", ["generalise", "bucketize", "permute"])
+@pytest.mark.parametrize(
+    ("recoding_", "passes"), crossed(["generalise", "bucketize", "permute"], [True, False])
+)
 def test_the_product_without_its_shuffling_is_caught(
     recoding_: str, passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,8 +128,7 @@ def test_the_product_without_its_shuffling_is_caught(
 # --- the product --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("passes", [True, False], ids=["rows are read", "rows are expanded"])
-@pytest.mark.parametrize("recoding_", list(RECODINGS))
+@pytest.mark.parametrize(("recoding_", "passes"), crossed(RECODINGS, [True, False]))
 @pytest.mark.parametrize("seeded", [True, False], ids=["seeded", "unseeded"])
 def test_over_many_runs(recoding_: str, passes: bool, seeded: bool, tmp_path: Path) -> None:
     made = policy("mondrian", recoding_, passes)
@@ -137,8 +139,7 @@ def test_over_many_runs(recoding_: str, passes: bool, seeded: bool, tmp_path: Pa
     assert telling(together(runs)) == {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("recoding_", ["generalise", "bucketize", "permute"])
+@pytest.mark.parametrize(("kind", "recoding_"), crossed(KINDS, ["generalise", "bucketize", "permute"]))
 def test_in_every_container(kind: str, recoding_: str, tmp_path: Path) -> None:
     """Many rows, so that files have several parts and the engine several threads."""
     data = people(3 * LARGE if recoding_ == "generalise" else LARGE)

@@ -1,4 +1,4 @@
-"""Where random choices come from: the operating system, once per run, and nothing else unless a seed was given."""
+"""Where random choices come from: the operating system, once per installation, and nothing else without a seed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pytest
 
 import maskwright
 import maskwright as mw
-from maskwright.job import Job
 from maskwright.kernels import randomness
-from maskwright.publish import run
-from tests.leaks.tables import METHODS, RECODINGS, as_kind, columns_of, people, policy
+from maskwright.pipeline.installation_key import installation_key
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import run
+from tests.leaks.tables import METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 SOURCE = Path(maskwright.__path__[0])
 DATA = people(160)
@@ -27,9 +28,10 @@ DATA = people(160)
 
 # Fixed seeds for what is no secret and published by nobody: simulated attackers, metrics, trials of other settings.
 NO_SECRET = {
-    "attacks/draws.py", "attacks/replay.py", "attacks/refused_cuts.py", "attacks/row_methods.py",
-    "attacks/row_worlds.py", "attacks/told.py",
-    "auditing/original.py", "core/worlds/formula.py", "core/worlds/mask_chain.py", "core/worlds/superset.py",
+    "attacks/_minimality/drawn_worlds.py", "attacks/_minimality/replay.py", "attacks/_minimality/refused_cuts.py",
+    "attacks/_minimality/row_methods.py", "attacks/_minimality/row_worlds.py",
+    "attacks/_minimality/class_credibility.py", "auditing/original.py", "worlds/statements/fact_beliefs.py",
+    "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
     "metrics/prediction.py", "metrics/queries.py", "report/around.py",
 }  # fmt: skip
 FORBIDDEN_MODULES = {"random", "uuid"}
@@ -158,10 +160,14 @@ def test_all_chance_of_an_unseeded_run_is_the_systems(
     """One key of 256 bits is asked for, and with the same key everything is the same again: there is nothing else."""
     first = published(method, recoding, passes, tmp_path)
     assert watched == {"bytes of the system": 32}
+    assert str(published(method, recoding, passes, tmp_path)) == str(first)
+    assert watched == {"bytes of the system": 32}, "the key of the first run serves the second"
     monkeypatch.setattr(randomness, "secrets", SimpleNamespace(token_bytes=lambda n: b"k" * n))
-    second, third = (published(method, recoding, passes, tmp_path) for _ in range(2))
-    assert str(second) == str(third)
-    assert str(second) != str(first)
+    others = []
+    for _ in range(2):
+        forget_key()
+        others.append(str(published(method, recoding, passes, tmp_path)))
+    assert others[0] == others[1] != str(first)
 
 
 def test_a_seeded_run_does_not_ask_the_system(tmp_path: Path, watched: Counter[str]) -> None:
@@ -176,7 +182,7 @@ def test_a_seedable_generator_is_caught(
     place: str, tmp_path: Path, watched: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check above fails when the pipeline takes its chance from numpy instead."""
-    monkeypatch.setattr(f"maskwright.{place}.generator", lambda *_: np.random.default_rng(1))
+    monkeypatch.setattr(f"maskwright.pipeline.{place}.generator", lambda *_: np.random.default_rng(1))
     with pytest.raises(AssertionError, match="seeded"):
         published("mondrian", "permute", False, tmp_path)
 
@@ -212,16 +218,17 @@ def test_no_key_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return take(key, purpose)
 
     monkeypatch.setattr(randomness, "derived", derived)
-    monkeypatch.setattr("maskwright.publish.derived", derived)
+    monkeypatch.setattr("maskwright.pipeline.publish.derived", derived)
     mw.anonymize(as_kind(DATA, "csv", tmp_path), policy("mondrian", "permute"), tmp_path / "r")
-    assert len(keys) >= 6
+    keys.append(installation_key().secret)
+    assert len(set(keys)) >= 7
     for path in (p for p in sorted((tmp_path / "r").rglob("*")) if p.is_file()):
         content = path.read_bytes()
         assert not [k for k in keys if k in content or k.hex().encode() in content], path.name
 
 
 @pytest.mark.parametrize("recoding", list(RECODINGS))
-def test_two_unseeded_runs_differ(recoding: str, tmp_path: Path) -> None:
-    assert str(published("mondrian", recoding, False, tmp_path)) != str(
-        published("mondrian", recoding, False, tmp_path)
-    )
+def test_two_installations_differ(recoding: str, tmp_path: Path) -> None:
+    first = published("mondrian", recoding, False, tmp_path)
+    forget_key()
+    assert str(published("mondrian", recoding, False, tmp_path)) != str(first)

@@ -17,13 +17,13 @@ import pytest
 from scipy.stats import chi2
 
 import maskwright as mw
-from maskwright.core.method import Method
-from maskwright.core.model import Model
-from maskwright.job import Job
+from maskwright.domain.method import Method
+from maskwright.domain.model import Model
 from maskwright.kernels.randomness import generator, secret_key
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.publish import run
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import run
 from tests.leaks.tables import as_kind, columns_of
 from tests.methods.row_tables import Table, build
 

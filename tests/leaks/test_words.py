@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-from maskwright import cli
-from maskwright.core.events import Event
+from maskwright.cli import commands
 from maskwright.errors import MaskwrightError
-from maskwright.history import state_folder
 from maskwright.methods.optimal_lattice import OptimalLattice
-from patients import write_csv
+from maskwright.pipeline.history import state_folder
+from maskwright.runtime.events import Event
+from tests.patients import write_csv
 
 MARK = "Wv8"
 HEADER = ["name", "age", "zip", "disease", "note", "ward"]
@@ -175,7 +175,7 @@ def test_refusals(
     said += str(caught.value) + caught.value.details + str(events) + caplog.text
     arguments = ["anonymize", str(watched.table), "-p", str(watched.policy), "-o", str(watched.folder / "r")]
     for more in ([], ["--verbose"], ["--json"]):
-        assert cli.main([*arguments, *more]) in (1, 2)
+        assert commands.main([*arguments, *more]) in (1, 2)
     captured = capfd.readouterr()
     assert MARK not in said + captured.out + captured.err
     assert not (watched.folder / "r").exists()
@@ -208,9 +208,9 @@ def test_a_release_that_is_made(
         str(watched.folder / "r"),
         "--overwrite",
     ]
-    assert cli.main(["anonymize", *arguments, "--verbose"]) == 0
-    assert cli.main(["attack", str(watched.folder / "r")]) == 0
-    assert cli.main(["verify", str(watched.folder / "r")]) == 0
+    assert commands.main(["anonymize", *arguments, "--verbose"]) == 0
+    assert commands.main(["attack", str(watched.folder / "r")]) == 0
+    assert commands.main(["verify", str(watched.folder / "r")]) == 0
     captured = capfd.readouterr()
     assert "MAY BE PUBLISHED" in captured.out
     assert MARK not in str(events) + caplog.text + captured.out + captured.err
@@ -224,11 +224,11 @@ def test_an_internal_error_tells_only_its_kind(
 
     monkeypatch.setattr(OptimalLattice, "group", fail)
     arguments = ["anonymize", str(watched.table), "-p", str(watched.policy), "-o", str(watched.folder / "r")]
-    assert cli.main(arguments) == 70
+    assert commands.main(arguments) == 70
     captured = capfd.readouterr()
     assert "internal error: ValueError in test_words.py" in captured.err
     assert MARK not in captured.out + captured.err
-    assert cli.main([*arguments, "--verbose"]) == 70
+    assert commands.main([*arguments, "--verbose"]) == 70
     assert "may show data" in capfd.readouterr().err
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import (
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.rules import (
     Closeness,
     DistinctAtLeast,
     EntropyAtLeast,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.model import Model
-from maskwright.core.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.model import Model
+from maskwright.domain.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
+from maskwright.methods._lattice.node_evaluation import Evaluator
+from maskwright.methods._lattice.nodes import Nodes
 from tests.methods import brute
 from tests.support import MergeSafe, Monotone, Odd, Rules, summarise, task_of
 
@@ -117,3 +120,43 @@ def _rich_hierarchy(rng: np.random.Generator, name: str) -> Hierarchy:
         ]
         return Hierarchy.of(name, values, [pairs, *others[: int(rng.integers(1, 4))]], chain=False)
     return Hierarchy.of(name, values, [("first", ["x", "x", "c", "d"]), pairs][int(rng.integers(0, 2)) :])
+
+
+def minimal_among(nodes: Nodes, numbers: Iterable[int]) -> list[int]:
+    """The given nodes that have no other of them below, by height and then lexicographically."""
+    above = np.zeros(nodes.lattice.n_nodes, dtype=np.uint8)
+    result = []
+    for number in sorted(numbers, key=lambda n: (nodes.heights[n], n)):
+        if not above[number]:
+            result.append(number)
+            nodes.mark(above, number, 1, up=True)
+    return result
+
+
+def plain_binary_search(nodes: Nodes, satisfies: Callable[[int], bool]) -> int | None:
+    """Binary search on height as it was published, which is wrong where satisfaction is not upward closed.
+
+    The answer is the number of a node, the first of its height that satisfies, or None. It starts from the top.
+    """
+    top = nodes.lattice.maximal[-1]
+    best = top if satisfies(top) else None
+    low, high = 0, int(nodes.heights[top])
+    while low < high:
+        middle = (low + high) // 2
+        of_height = np.flatnonzero(nodes.heights == middle).tolist()
+        found = next((number for number in of_height if satisfies(number)), None)
+        if found is None:
+            low = middle + 1
+        else:
+            best, high = found, middle
+    return best
+
+
+def on_paper(nodes: Nodes, number: int) -> tuple[int, bool]:
+    """The rows suppressed at a node, and whether it satisfies as the literature has it.
+
+    There, a node that suppresses every row satisfies; a publisher refuses that. Counted without shortcuts.
+    """
+    found = Evaluator(nodes.task, nodes.problem, nodes.lattice.allowed).check(nodes.lattice.places_of(number))
+    everything = found.suppressed == nodes.task.summary.n_rows
+    return found.suppressed, found.feasible or (everything and found.suppressed <= nodes.problem.limit)

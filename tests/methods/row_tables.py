@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.grouping import Grouping, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method, Task
-from maskwright.core.model import Context, Model
-from maskwright.core.summary import Joint, Summary
-from maskwright.core.worlds.multisets import Test, remembered
-from maskwright.methods.requirement import Requirement
-from maskwright.methods.rows import Partition, Rows
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.grouping import Grouping, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Method, Task
+from maskwright.domain.model import Context, Model
+from maskwright.domain.references import References
+from maskwright.domain.summary import Joint, Summary
+from maskwright.methods._rows.group_requirement import GroupRequirement
+from maskwright.methods._rows.rows import Partition, Rows
 from maskwright.models import MODELS
+from maskwright.worlds.counting.multisets import Test, memoised_test
 from tests.support import adult, context_of
 
 Qi = Sequence[Sequence[Any]]
@@ -40,8 +41,8 @@ class Table:
     def task(self, models: Sequence[Model], seed: int = 0, **more: Any) -> Task:
         return Task(self.summary, list(models), context_of(self.summary), np.random.default_rng(seed), **more)
 
-    def requirement(self, models: Sequence[Model]) -> Requirement:
-        return Requirement(self.task(models), self.rows, "test")
+    def requirement(self, models: Sequence[Model]) -> GroupRequirement:
+        return GroupRequirement(self.task(models), self.rows, "test")
 
     def test(self, models: Sequence[Model]) -> Test:
         """The models as a test on the counts of one group."""
@@ -118,7 +119,7 @@ def as_test(models: Sequence[Model], context: Context, domain: tuple[str, ...]) 
         classes = Classes(np.array([n]), np.array([n]), {"s": one})
         return all(bool(m.passing(classes, context)[0]) for m in models)
 
-    return remembered(passes)
+    return memoised_test(passes)
 
 
 def groups_of(parts: Partition) -> set[frozenset[int]]:
@@ -166,7 +167,7 @@ def holds(grouping: Grouping, task: Task) -> None:
     keys = set(zip(allocation.cells.tolist(), allocation.groups.tolist(), strict=True))
     assert len(keys) == len(allocation.cells)
     assert (allocation.tuples == summary.joint.tuples[allocation.cells]).all()
-    again = allocated(summary, allocation, grouping.classes.n)
+    again = allocated_classes(summary, allocation, grouping.classes.n)
     assert (again.sizes == grouping.classes.sizes).all()
     assert again.sizes.min() > 0
     for name, counts in again.sensitive.items():
@@ -177,8 +178,9 @@ def holds(grouping: Grouping, task: Task) -> None:
             (counts.counts, mine.counts),
         ):
             assert (left == right).all()
+    references = References.of(grouping, task.context)
     for model in task.search:
-        assert model.check(again, task.context).ok
+        assert references.check(model, again).ok
     _labels_cover(grouping)
 
 

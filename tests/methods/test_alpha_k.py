@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
 from maskwright.errors import PolicyNotMet
 from maskwright.methods.alpha_k_local import AlphaKLocal, path_down
 from maskwright.models import MODELS
+from tests.amounts import repeated
 from tests.methods.row_tables import Table, adult_rows, as_test, build, holds
 
 
@@ -47,7 +48,7 @@ def labels_contain(grouping: Grouping) -> None:
             assert any(level.labels[level.blocks[code]] == text for level in h.levels)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", repeated(150))
 def test_promises(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = random_tree_table(rng)
@@ -133,7 +134,6 @@ def test_seeded_runs_reproduce() -> None:
     assert np.array_equal(runs[0].groups, runs[1].groups)
 
 
-@pytest.mark.slow
 def test_adult() -> None:
     table = adult_rows("occupation")
     task = table.task([MODELS["alpha-k-anonymity"](alpha="1/2", k=20, attribute="occupation")])
@@ -239,7 +239,7 @@ class Plain:
         return False
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", repeated(24))
 def test_the_plain_definition(seed: int) -> None:
     """Sixty draws of the method and sixty of the definition: the same outcomes, about equally often."""
     rng = np.random.default_rng(1000 + seed)

@@ -7,18 +7,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from maskwright.core.worlds.anatomy import anatomy, anatomy_counts
-from maskwright.core.worlds.posterior import publication
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.methods.anatomize import anatomize, buckets, eligible
+from maskwright.methods._rows.anatomize import anatomize_groups, bucket_rows, eligible_blocks
+from maskwright.methods._rows.rows import Partition
 from maskwright.methods.anatomy import Anatomy, cut_into_blocks
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.rows import Partition
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
+from maskwright.worlds.reference_methods import anatomy_counts, anatomy_publications
+from maskwright.worlds.sampling.possible_worlds import as_publication
 from tests.methods.row_tables import adult_rows, build, groups_of, holds
 
 
@@ -30,7 +30,7 @@ def random_blocks(rng: np.random.Generator, l: int) -> tuple[np.ndarray, Partiti
         order = rng.permutation(n).astype(np.int32)
         start = np.unique([0, n, int(rng.integers(0, n + 1))]).astype(np.int64)
         blocks = Partition(order, start)
-        if eligible(values, 8, blocks, l)[0].all():
+        if eligible_blocks(values, 8, blocks, l)[0].all():
             return values, blocks
 
 
@@ -40,7 +40,7 @@ def test_buckets(l: int, kernel: object) -> None:  # noqa: E741
     rng = np.random.default_rng(l)
     for _ in range(150):
         values, blocks = random_blocks(rng, l)
-        made = buckets(values, 8, blocks, l, np.random.default_rng(3), kernel)  # type: ignore[arg-type]
+        made = bucket_rows(values, 8, blocks, l, np.random.default_rng(3), kernel)  # type: ignore[arg-type]
         assert sorted(made.order.tolist()) == sorted(blocks.order.tolist())
         home = {i: b for b, block in enumerate(groups_of(blocks)) for i in block}
         formed = Counter()
@@ -61,7 +61,7 @@ def test_the_kernel_and_its_twin_pick_the_same_rows() -> None:
     for _ in range(100):
         values, blocks = random_blocks(rng, 2)
         ours, theirs = (
-            buckets(values, 8, blocks, 2, np.random.default_rng(1), k) for k in (partition.compiled, None)
+            bucket_rows(values, 8, blocks, 2, np.random.default_rng(1), k) for k in (partition.compiled, None)
         )
         assert groups_of(ours) == groups_of(theirs)
 
@@ -69,11 +69,11 @@ def test_the_kernel_and_its_twin_pick_the_same_rows() -> None:
 def test_publications_have_the_probabilities_of_the_definition() -> None:
     """6,000 draws against the exact distribution: no row is preferred, which is what makes Anatomy safe."""
     sa = ["a", "a", "b", "b", "c"]
-    exact = anatomy(sa, 2)
+    exact = anatomy_publications(sa, 2)
     values = np.array([{"a": 1, "b": 2, "c": 3}[v] for v in sa], dtype=np.int32)
     rng, seen = np.random.default_rng(0), Counter()
     for _ in range(6000):
-        seen[publication(groups_of(buckets(values, 4, cut_into_blocks(5, 5), 2, rng)))] += 1
+        seen[as_publication(groups_of(bucket_rows(values, 4, cut_into_blocks(5, 5), 2, rng)))] += 1
     assert set(seen) == set(exact)
     for outcome, chance in exact.items():
         assert abs(seen[outcome] / 6000 - chance) < 0.03
@@ -112,7 +112,7 @@ def test_anatomization_of_a_full_domain_grouping() -> None:
     table = adult_rows("occupation")
     task = table.task([MODELS["k-anonymity"](k=3)])
     base = OptimalLattice(suppression="2%").group(task)
-    grouping = anatomize(task, base, 3)
+    grouping = anatomize_groups(task, base, 3)
     holds(grouping, task)
     assert grouping.dropped_rows == base.dropped_rows > 0
     assert grouping.classes.n > 2 * base.classes.n

@@ -9,26 +9,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.worlds import algorithms
-from maskwright.core.worlds.posterior import publication
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.methods import collect
-from maskwright.methods.collect import closings
-from maskwright.methods.evaluate import rules_of
+from maskwright.methods._lattice.node_evaluation import rules_of
+from maskwright.methods._rows import collecting
+from maskwright.methods._rows.collecting import group_ends
+from maskwright.methods._rows.group_requirement import GroupRequirement
+from maskwright.methods._rows.rows import Partition
 from maskwright.methods.greedy_grouping import GreedyGrouping
-from maskwright.methods.requirement import Requirement
-from maskwright.methods.rows import Partition
 from maskwright.models import MODELS
+from maskwright.worlds import reference_methods
+from maskwright.worlds.sampling.possible_worlds import as_publication
+from tests.amounts import repeated
 from tests.methods import row_tables as rt
 
 
 def in_row_order(table: rt.Table, qi: list[list[int]]) -> np.ndarray:
-    return np.array(algorithms.row_order(qi), dtype=np.int32)
+    return np.array(reference_methods.row_order(qi), dtype=np.int32)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_the_plain_definition(block: int) -> None:
     rng = np.random.default_rng(block)
     several = 0
@@ -38,21 +39,21 @@ def test_the_plain_definition(block: int) -> None:
         passes = table.test(models)
         requirement = table.requirement(models)
         found, tail = GreedyGrouping().partition(rng, requirement, in_row_order(table, qi), bucket)
-        expected = algorithms.greedy_grouping(qi, sa, passes, bucket)
+        expected = reference_methods.greedy_grouping(qi, sa, passes, bucket)
         assert rt.groups_of(found) == rt.as_sets(expected)
         assert tail == len(qi) // bucket * bucket - sum(map(len, expected))
         several += found.n_groups > 1
     assert several > 40
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", repeated(4))
 def test_the_two_ways_to_walk_agree(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled walk, the windows, and the prefixes of long groups close at the same buckets."""
     if partition.compiled is None:
         pytest.skip("no compiled kernel")
-    monkeypatch.setattr(collect, "CHUNK", 7)
-    monkeypatch.setattr(collect, "WINDOW", 2)
-    monkeypatch.setattr(collect, "DENSE", 20)
+    monkeypatch.setattr(collecting, "CHUNK", 7)
+    monkeypatch.setattr(collecting, "WINDOW", 2)
+    monkeypatch.setattr(collecting, "DENSE", 20)
     rng = np.random.default_rng(block)
     closed = 0
     for _ in range(100):
@@ -60,8 +61,8 @@ def test_the_two_ways_to_walk_agree(block: int, monkeypatch: pytest.MonkeyPatch)
         requirement, bucket = table.requirement(rt.random_models(rng)), int(rng.integers(1, 4))
         order = in_row_order(table, qi)
         extend = (rng.random(len(qi) // bucket) < 0.3).astype(np.uint8)
-        ours = closings(requirement, order, bucket, extend)
-        assert np.array_equal(ours, closings(requirement, order, bucket, extend, None))
+        ours = group_ends(requirement, order, bucket, extend)
+        assert np.array_equal(ours, group_ends(requirement, order, bucket, extend, None))
         closed += int(ours.sum())
     assert closed > 300
 
@@ -73,13 +74,13 @@ def test_randomised_publications_have_their_probabilities() -> None:
     table = rt.build(qi, {"s": sa}, domains={"s": ("P", "a", "b", "c")})
     models, p = [MODELS["simple-l-diversity"](l=2, values=["P"], attribute="s")], Fraction(1, 3)
     passes = rt.as_test(models, table.task([]).context, ("P", "a", "b", "c"))
-    exact = algorithms.randomised_greedy(qi, sa, passes, 2, p)
+    exact = reference_methods.randomised_greedy(qi, sa, passes, 2, p)
     assert len(exact) > 2
     rng, seen = np.random.default_rng(0), Counter()
     requirement = table.requirement(models)
     for _ in range(4000):
         parts, _ = GreedyGrouping(extend=p).partition(rng, requirement, in_row_order(table, qi), 2)
-        seen[publication(rt.groups_of(parts))] += 1
+        seen[as_publication(rt.groups_of(parts))] += 1
     assert set(seen) == set(exact)
     for outcome, chance in exact.items():
         assert abs(seen[outcome] / 4000 - chance) < 0.04
@@ -91,7 +92,7 @@ def test_the_rows_that_are_left_out_are_named() -> None:
     grouping = GreedyGrouping().group(task)
     rt.holds(grouping, task)
     assert grouping.dropped_rows == 3  # two that never became diverse, and the seventh row: no full bucket
-    assert grouping.search["dropped_for_their_values"] == 2
+    assert grouping.trace.dropped_for_values == 2
     assert "absence is information" in grouping.search["note"]
     assert "note" not in GreedyGrouping().group(table.task([MODELS["k-anonymity"](k=2)])).search
 
@@ -128,7 +129,7 @@ def test_partition_keeps_only_what_it_lists() -> None:
     assert rt.groups_of(parts) == {frozenset({0, 1}), frozenset({4, 5})}
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", repeated(6))
 def test_the_compiled_walk_decides_like_the_models(block: int) -> None:
     """Missing values, many values, long groups, ordered and hierarchical distances, entropy near its bound."""
     if partition.compiled is None:
@@ -151,12 +152,12 @@ def test_the_compiled_walk_decides_like_the_models(block: int) -> None:
         ):
             task = table.task([model])
             context = replace(task.context, hierarchies={"s": tree}, domains={"s": domain})
-            requirement = Requirement(replace(task, context=context), table.rows, "test")
+            requirement = GroupRequirement(replace(task, context=context), table.rows, "test")
             assert rules_of([model], context) is not None
             extend = (rng.random(n) < 0.2).astype(np.uint8)
             order = rng.permutation(n).astype(np.int32)
-            ours = closings(requirement, order, 1, extend)
-            assert np.array_equal(ours, closings(requirement, order, 1, extend, None))
+            ours = group_ends(requirement, order, 1, extend)
+            assert np.array_equal(ours, group_ends(requirement, order, 1, extend, None))
             closed += int(ours.sum())
     assert closed > 200
 
@@ -169,4 +170,4 @@ def test_an_entropy_that_meets_its_bound_exactly_is_decided_exactly() -> None:
         requirement = table.requirement([MODELS["entropy-l-diversity"](l=ell, attribute="s")])
         order, extend = np.arange(16, dtype=np.int32), np.zeros(16, dtype=np.uint8)
         for kernel in (partition.compiled, None):
-            assert np.flatnonzero(closings(requirement, order, 1, extend, kernel)).tolist() == expected
+            assert np.flatnonzero(group_ends(requirement, order, 1, extend, kernel)).tolist() == expected

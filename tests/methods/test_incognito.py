@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import incognito as incognito_module
+from maskwright.methods._lattice.minimal_nodes import tag_minimal_nodes
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.incognito import BySubsets, Incognito, roll_up
-from maskwright.methods.minimal import tagged
-from maskwright.methods.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.models import MODELS
+from tests.amounts import repeated
 from tests.methods import brute
 from tests.methods.exhaustive import Exhaustive, rich_case
 from tests.support import adult, summarise, task_of
@@ -52,7 +53,7 @@ def check(case: brute.Case, known: bool) -> str | None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_minimal_nodes_equal_brute_force(block: int, known: bool) -> None:
     found = [
         check(brute.random_case(seed), known) for seed in range(50_000 + block * 100, 50_100 + block * 100)
@@ -61,7 +62,7 @@ def test_minimal_nodes_equal_brute_force(block: int, known: bool) -> None:
     assert found.count("subsets") > 5 or not known
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", repeated(6))
 def test_several_minimal_nodes(block: int) -> None:
     found = [check(rich_case(seed), True) for seed in range(2000 + block * 50, 2050 + block * 50)]
     assert min(found.count("subsets"), found.count("tagging")) > 5
@@ -100,7 +101,7 @@ def test_both_strategies_agree_on_adult(suppression: str) -> None:
     assert nodes.upward
     by_subsets = BySubsets(nodes, method)
     found = sorted(by_subsets.run())
-    assert found == tagged(Nodes(task, method))
+    assert found == tag_minimal_nodes(Nodes(task, method))
     assert len(found) > 5
     assert 0 < nodes.checked < 1000
 

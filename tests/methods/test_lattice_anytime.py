@@ -7,17 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from benchmarks.bench_search import method_for, optima, task_for
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import SizeAtLeast
-from maskwright.core.summary import Summary
-from maskwright.methods import fast_sweep, optimal_lattice
-from maskwright.methods.bounds import Bounds
-from maskwright.methods.lattice import Lattice
-from maskwright.methods.objectives import OBJECTIVES, build
+from benchmarks.bench_search import method_for, optima, task_for
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.rules import SizeAtLeast
+from maskwright.domain.summary import Summary
+from maskwright.methods import optimal_lattice
+from maskwright.methods._lattice import sweep
+from maskwright.methods._lattice.lattice import Lattice
+from maskwright.methods._lattice.objectives import OBJECTIVES, Bounds, build_objective
+from maskwright.methods._lattice.sweep import LatticeSearch, Stop
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.sweep import Search, Stop
 from tests.methods import brute
 from tests.methods.test_lattice_search import solve, value
 from tests.support import Monotone, summarise, task_of
@@ -27,7 +27,7 @@ from tests.support import Monotone, summarise, task_of
 def test_bounds_hold_on_small_problems(monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
     """Every lattice is treated as too large: the optimum lies between the bound and the score."""
     monkeypatch.setattr(optimal_lattice, "LISTED", 0)
-    monkeypatch.setattr("maskwright.methods.anytime.PART_NODES", (4, 8))
+    monkeypatch.setattr("maskwright.methods._lattice.anytime.PART_NODES", (4, 8))
     exact = found = 0
     for seed in range(9000, 9300):
         case = brute.random_case(seed)
@@ -61,17 +61,17 @@ def large(columns: int, rows: int) -> Summary:
 def greedy(task: object, method: OptimalLattice) -> Fraction:
     """Greedy descent from the top, written plainly: of all steps down the best, while it improves the score."""
     lattice = Lattice.of(task.summary.attributes)  # type: ignore[attr-defined]
-    objective = build(method.objective, lattice, task.summary, {})  # type: ignore[attr-defined]
+    objective = build_objective(method.objective, lattice, task.summary, {})  # type: ignore[attr-defined]
     problem = method.problem(task, lattice, objective)  # type: ignore[arg-type]
     bounds = Bounds(objective, lattice, problem.least, task.summary)  # type: ignore[attr-defined]
     checks = method.checks(task, lattice, problem)  # type: ignore[arg-type]
-    search = Search(lattice, bounds, checks, problem.limit, lambda text, share: None)
+    search = LatticeSearch(lattice, bounds, checks, problem.limit, lambda text, share: None)
 
     def score(number: int) -> Fraction | None:
         check = search.check(number)
-        return (
-            Fraction(objective.score(bounds.vector(search.places(number), check))) if check.feasible else None
-        )
+        if not check.feasible:
+            return None
+        return Fraction(objective.score(bounds.vector(search.lattice.places_of(number), check)))
 
     node = lattice.maximal[0]
     here = score(node)
@@ -84,7 +84,6 @@ def greedy(task: object, method: OptimalLattice) -> Fraction:
         here, node = min(better)
 
 
-@pytest.mark.slow
 def test_fifteen_columns_with_five_levels() -> None:
     summary = large(15, 20_000)
     task = task_of(summary, [Monotone(rules=(SizeAtLeast(5),), known=True)])
@@ -111,8 +110,8 @@ def test_a_tenth_of_the_checks_is_nearly_optimal(
     task, method = task_for(row), method_for(row)
     full = method.group(task)
     tenth = full.search["checked"] // 10
-    run = fast_sweep.FastSearch.run
-    monkeypatch.setattr(fast_sweep.FastSearch, "run", lambda self, stop: run(self, Stop(checks=tenth)))
+    run = sweep.FastSearch.run
+    monkeypatch.setattr(sweep.FastSearch, "run", lambda self, stop: run(self, Stop(checks=tenth)))
     stopped = method.group(task)
     assert stopped.search["checked"] <= tenth
     assert not stopped.search["optimal"]

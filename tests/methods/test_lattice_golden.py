@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from benchmarks.bench_search import ARX_MISJUDGES_A_TIE, method_for, optima, same_optimum, task_for
 
-from maskwright.core.exact import entropy_at_least
-from maskwright.core.method import Task
-from maskwright.methods.lattice import group_tuples
+from benchmarks.bench_search import ARX_MISJUDGES_A_TIE, method_for, optima, same_optimum, task_for
+from maskwright.domain.exact import entropy_at_least
+from maskwright.domain.method import Task
+from maskwright.methods._lattice.lattice import group_tuples
 
 ROWS = [row for row in optima() if row["objective"] != "entropy"]
 

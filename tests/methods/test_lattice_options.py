@@ -8,15 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maskwright.core.events import Event, Progress
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.rules import DistinctAtLeast, SizeAtLeast
-from maskwright.core.settings import parse
-from maskwright.core.summary import Shared, Summary
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
+from maskwright.domain.settings import parse_settings
+from maskwright.domain.summary import Shared, Summary
 from maskwright.errors import Cancelled, NotVerified, PolicyError, PolicyNotMet
 from maskwright.kernels import compiled
 from maskwright.methods import METHODS
 from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.runtime.events import Event, Progress
 from tests.support import Monotone, Rules, adult, summarise, task_of
 
 AGE = Hierarchy.of("age", ["30", "31", "40", "41"], [("decade", ["3*", "3*", "4*", "4*"])])
@@ -29,7 +29,9 @@ def table(ages: str, sexes: str) -> Summary:
 
 
 def test_registered_and_parsed_from_a_policy() -> None:
-    method = parse(METHODS["optimal-lattice"], {"suppression": "2%", "objective": "precision"}, "method")
+    method = parse_settings(
+        METHODS["optimal-lattice"], {"suppression": "2%", "objective": "precision"}, "method"
+    )
     assert isinstance(method, OptimalLattice)
     assert method.suppression == Fraction(1, 50)
 
@@ -39,7 +41,7 @@ def test_registered_and_parsed_from_a_policy() -> None:
 )
 def test_refuses_bad_options(values: dict[str, object]) -> None:
     with pytest.raises(PolicyError):
-        parse(OptimalLattice, values, "method")
+        parse_settings(OptimalLattice, values, "method")
 
 
 def test_the_grouping_has_labels_classes_and_levels() -> None:
@@ -102,7 +104,7 @@ def test_too_much_suppression_names_the_share_that_would_do() -> None:
 
 
 def test_the_named_share_is_enough() -> None:
-    from maskwright.methods.refusal import share_text
+    from maskwright.methods._lattice.infeasibility import share_text
 
     for rows, total in [(1, 3), (14, 500), (1, 30162), (30162, 30162), (299, 1000), (2, 10**9)]:
         share = Fraction(share_text(rows, total))

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.model import Model
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.model import Model
 from maskwright.errors import PolicyNotMet
 from maskwright.methods.optimal_lattice import OptimalLattice
+from tests.amounts import repeated
 from tests.methods import brute
 from tests.support import MergeSafe, Odd, Rules, summarise, task_of
 
@@ -41,7 +42,7 @@ def value(case: brute.Case, score: Any) -> float:
     return float(score)
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", repeated(20))
 @pytest.mark.parametrize("known", [True, False])
 def test_optimum_equals_brute_force(block: int, known: bool) -> None:
     feasible = 0

@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.classes import Originals, ValueCounts
-from maskwright.core.events import Progress
-from maskwright.core.grouping import Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.model import Model
-from maskwright.core.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
-from maskwright.core.summary import Shared, Summary
+from maskwright.domain.classes import Originals, ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.model import Model
+from maskwright.domain.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
+from maskwright.domain.summary import Shared, Summary
 from maskwright.errors import Cancelled, PolicyError, PolicyNotMet
-from maskwright.kernels import local as kernel
-from maskwright.kernels.local import NEVER, Problem, clusters
-from maskwright.methods.lattice import Lattice
-from maskwright.methods.local_problem import problem_of
+from maskwright.kernels import clusters as kernel
+from maskwright.kernels.clusters import NEVER, Problem, clusters
+from maskwright.methods._lattice.lattice import Lattice
+from maskwright.methods._local.local_labels import problem_of
 from maskwright.methods.local_recoding import LocalRecoding
 from maskwright.metrics.loss import granularity, information_loss
 from maskwright.models import MODELS
+from maskwright.runtime.events import Progress
 from tests.methods import brute
 from tests.support import MergeSafe, Monotone, Odd, Rules, adult, passes, summarise, task_of
 
@@ -143,7 +143,6 @@ def solve(case: brute.Case, seed: int, **options: Any) -> Grouping | None:
         return None
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 3))
 def test_random_tables(seed: int, neighbours: int, rounds: int) -> None:
     """Partition, labels, models; and feasible and no worse wherever a full-domain recoding is feasible."""
@@ -431,7 +430,6 @@ def with_people(seed: int) -> tuple[Summary, list[tuple[int, int, int]]]:
     return summary, rows
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 3), st.booleans())
 def test_people_with_several_rows(seed: int, k: int, values: int, full_domain: bool) -> None:
     summary, rows = with_people(seed)

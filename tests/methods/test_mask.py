@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.worlds.mask import mask_plan
+from maskwright.domain.grouping import Grouping
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.methods.mask import Mask
 from maskwright.models import MODELS
+from maskwright.worlds.counting.mask_worlds import mask_plan
+from tests.amounts import repeated
 from tests.methods.row_tables import Table, adult_rows, build
 
 K = MODELS["k-anonymity"](k=3)
@@ -86,7 +87,7 @@ def random_table(seed: int, n: int = 60) -> Table:
 
 
 @pytest.mark.parametrize("base", ["mondrian", "optimal-lattice", "alpha-k-local"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", repeated(20))
 def test_promises(seed: int, base: str) -> None:
     table = random_table(seed)
     task = table.task([K, binary(2)], seed)

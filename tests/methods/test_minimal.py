@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.classes import ValueCounts
-from maskwright.core.events import Progress
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.rules import DistinctAtLeast, SizeAtLeast
-from maskwright.core.summary import Shared, Summary
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
+from maskwright.domain.summary import Shared, Summary
 from maskwright.errors import Cancelled, PolicyError, UsageError
-from maskwright.methods import nodes as nodes_module
+from maskwright.methods._lattice import nodes as nodes_module
+from maskwright.methods._lattice.minimal_nodes import minimal_nodes
+from maskwright.methods._lattice.monotone import upward_closed
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.incognito import Incognito
-from maskwright.methods.minimal import minimal_among, minimal_nodes
-from maskwright.methods.monotone import upward_closed
-from maskwright.methods.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.samarati import Samarati, lowest
+from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS
+from maskwright.runtime.events import Progress
+from tests.amounts import repeated
 from tests.methods import brute
-from tests.methods.exhaustive import Exhaustive, rich_case
+from tests.methods.exhaustive import Exhaustive, minimal_among, rich_case
 from tests.support import Monotone, Odd, context_of, summarise, task_of
 
 
@@ -43,7 +44,7 @@ def check(case: brute.Case, known: bool) -> int:
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_all_minimal_nodes_and_no_others(block: int, known: bool) -> None:
     found = [
         check(brute.random_case(seed), known) for seed in range(20_000 + block * 100, 20_100 + block * 100)
@@ -51,13 +52,13 @@ def test_all_minimal_nodes_and_no_others(block: int, known: bool) -> None:
     assert sum(1 for n in found if n) > 20
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", repeated(8))
 def test_several_minimal_nodes(block: int) -> None:
     found = [check(rich_case(seed), known=bool(seed % 4)) for seed in range(block * 50, block * 50 + 50)]
     assert sum(1 for n in found if n > 1) > 20
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", repeated(4))
 def test_whatever_is_called_upward_closed_is(block: int) -> None:
     closed = 0
     for seed in range(30_000 + block * 200, 30_200 + block * 200):
@@ -289,4 +290,4 @@ def test_it_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         minimal_nodes(task)
     with pytest.raises(Cancelled):
-        lowest(Nodes(task, OptimalLattice()))
+        lowest_nodes(Nodes(task, OptimalLattice()))

@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.worlds import algorithms
-from maskwright.core.worlds.posterior import deterministic, posterior
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.kernels.orders import sorted_by
-from maskwright.methods.axes import axes_of
-from maskwright.methods.even_plan import EvenPlan, even_plan
-from maskwright.methods.labels import covers
+from maskwright.kernels.tuple_orders import sorted_by
+from maskwright.methods._rows.axes import axes_of
+from maskwright.methods._rows.even_plan import EvenPlan, even_plan
+from maskwright.methods._rows.group_labels import label_covers
 from maskwright.methods.mondrian import Mondrian
 from maskwright.models import MODELS
+from maskwright.worlds import reference_methods
+from maskwright.worlds.sampling.possible_worlds import deterministic_likelihood, posterior_beliefs
+from tests.amounts import repeated
 from tests.methods import row_tables as rt
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
     rng = np.random.default_rng(block)
     cuts = 0
@@ -35,7 +36,7 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
         strict, least = bool(rng.random() < 0.5), int(rng.integers(0, 3))
         policy = str(rng.choice(["widest", "fallback"]))
         side = str(rng.choice(["lt", "le"]))
-        plain = algorithms.Mondrian(strict, policy, side, least)  # type: ignore[arg-type]
+        plain = reference_methods.ReferenceMondrian(strict, policy, side, least)  # type: ignore[arg-type]
         passes = table.test(models)
         method = Mondrian(
             cut="strict" if strict else "relaxed",
@@ -50,7 +51,7 @@ def test_strict_and_relaxed_are_the_plain_definition(block: int) -> None:
     assert cuts > 100
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", repeated(60))
 def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     if partition.compiled is None:
         pytest.skip("no compiled kernel")
@@ -73,17 +74,26 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     dims = rng.integers(0, d, len(lo)).astype(np.int32)
     for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):
         ours = partition.cut(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
-        theirs = partition.cut(codes, order, lo, hi, dims, mode, parts, None)  # type: ignore[arg-type]
+        theirs = partition.cut(codes, order, lo, hi, dims, mode, parts, kernel=None)  # type: ignore[arg-type]
         assert np.array_equal(ours[0], theirs[0])
         assert np.array_equal(ours[1], theirs[1])
     hierarchies = [_hierarchy(f"q{a}", int(s), rng) for a, s in enumerate(sizes)]
     table = rt.build([[None] * d], {}, hierarchies)
-    tables = covers(axes_of(table.summary), {}, "hierarchy", {"q0": Fraction(3)})
-    for parts in (2, 3):
+    tables = label_covers(axes_of(table.summary), {}, "hierarchy", {"q0": Fraction(3)})
+    cell = int(rng.integers(1, 9))
+    for parts, run in ((2, 0), (3, 0), (2, cell), (3, cell)):
+        begin, end = (lo, hi) if not run else (lo, lo + (hi - lo) // run * run)
         ours_, theirs_ = (
-            partition.choose(codes, order, lo, hi, parts, tables, k) for k in (partition.compiled, None)
+            partition.choose(codes, order, begin, end, parts, tables, run, kernel=k)
+            for k in (partition.compiled, None)
         )
         assert np.array_equal(ours_, theirs_)
+        ours, theirs = (
+            partition.cut(codes, order, begin, end, dims, "even", parts, run, kernel=k)
+            for k in (partition.compiled, None)
+        )
+        assert np.array_equal(ours[0], theirs[0])
+        assert np.array_equal(ours[1], theirs[1])
     values = rng.integers(0, 6, n).astype(np.int32)
     a, b = (
         partition.count(values, tuple("abcde"), order, lo, hi, kernel=k) for k in (partition.compiled, None)
@@ -107,13 +117,84 @@ def test_large_groups_are_judged_by_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     codes = np.array([[1 + i % 2, 1 + i // 50] for i in range(100)], dtype=np.int32)
     hierarchies = [Hierarchy.of("a", ["x", "y"], []), Hierarchy.of("b", ["x", "y"], [])]
     table = rt.build([["x", "x"]], {}, hierarchies)
-    tables = covers(axes_of(table.summary), {}, "hierarchy", {"b": Fraction(2)})
+    tables = label_covers(axes_of(table.summary), {}, "hierarchy", {"b": Fraction(2)})
     order, whole = np.arange(100, dtype=np.int32), (np.array([0]), np.array([100]))
     assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
     codes[:, 1] = 1
     codes[99, 1] = 2  # no sampled row differs in b, and none at all in a
     codes[:, 0] = 1
     assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
+
+
+def test_large_groups_of_cells_are_judged_by_a_sample_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell is of one half of a; in the middle of the order lies what only b tells apart."""
+    monkeypatch.setattr(partition, "SAMPLE", 8)
+    monkeypatch.setattr(partition, "RUN", 4)
+    codes = np.array([[1 + i // 50 % 2, 1 + i % 50 // 25] for i in range(300)], dtype=np.int32)
+    hierarchies = [Hierarchy.of("a", ["x", "y"], []), Hierarchy.of("b", ["x", "y"], [])]
+    tables = label_covers(axes_of(rt.build([["x", "x"]], {}, hierarchies).summary), {}, "hierarchy", {})
+    order = np.arange(300, dtype=np.int32)
+    lo, hi = np.array([0, 100, 200]), np.array([100, 200, 300])
+    for cell, dims in ((0, [0, 0, 0]), (50, [1, 1, 1]), (25, [-1, -1, -1])):
+        assert partition.choose(codes, order, lo, hi, 2, tables, cell).tolist() == dims
+    lo, hi = np.array([0, 100]), np.array([100, 150])  # two cells and one cell of fifty rows
+    assert partition.choose(codes, order, lo, hi, 2, tables, 50).tolist() == [1, 1]
+
+
+def test_a_plan_of_crossed_cuts_goes_on_where_no_row_is_dropped() -> None:
+    for n, least in itertools.product(range(1, 400), (2, 3, 5)):
+        for splits in ("mixed", "halves"):
+            plan = even_plan(n, least, splits)  # type: ignore[arg-type]
+            further = plan.crossed()
+            assert further.parts[: len(plan.parts)] == plan.parts
+            assert further.dropped == plan.dropped
+            assert int(np.prod(further.parts)) * further.leaf == n - plan.dropped
+            assert further.leaf % 2
+            assert further.leaf % 3
+    assert EvenPlan((2, 2), 12, 1).crossed() == EvenPlan((2, 2, 2, 2, 3), 1, 1)
+
+
+@pytest.mark.parametrize("least", [2, 5])
+def test_crossed_cuts_refine_what_they_cross(least: int) -> None:
+    """The same draws, the same first cuts: no group of crossed cuts lies in two groups without them."""
+    table = rt.adult_rows("occupation")
+    for models in (
+        [MODELS["simple-l-diversity"](l=4, attribute="occupation")],
+        [MODELS["t-closeness"](t="1/3", attribute="occupation")],
+    ):
+        plain, crossed = (
+            Mondrian(dimensions=d, least=least).group(table.task(models, 3)) for d in ("widest", "crossed")
+        )
+        assert crossed.search["crossings"] > 10
+        assert crossed.dropped_rows == plain.dropped_rows
+        assert crossed.classes.n > 2 * plain.classes.n
+        # rows of one tuple may lie in several groups: those that lie in one tell which group is inside which
+        inside = dict[int, set[int]]()
+        outer = dict[int, set[int]]()
+        for t, g in zip(plain.allocation.tuples.tolist(), plain.allocation.groups.tolist(), strict=True):
+            outer.setdefault(t, set()).add(g)
+        for t, g in zip(crossed.allocation.tuples.tolist(), crossed.allocation.groups.tolist(), strict=True):
+            if g >= 0:
+                inside[g] = inside[g] & outer[t] if g in inside else outer[t]
+        assert all(inside.values())
+
+
+@pytest.mark.parametrize("dimensions", ["crossed", "widest"])
+def test_ancestors_are_the_groups_that_were_cut(dimensions: str) -> None:
+    """Whatever was cut was cut into parts of equal size, refused cuts or not; and nobody is lost on the way."""
+    table = rt.adult_rows("occupation")
+    models = [MODELS["simple-l-diversity"](l=3, attribute="occupation")]
+    found = Mondrian(dimensions=dimensions).group(table.task(models))
+    assert found.ancestors is not None
+    tree, sizes = found.ancestors, found.classes.sizes
+    held = tree.sums(sizes)
+    held[: tree.n] = sizes
+    parts = Counter(tree.parent[tree.parent >= 0].tolist())
+    assert set(parts.values()) == {2, 3}
+    for node, parent in enumerate(tree.parent.tolist()):
+        if parent >= 0:
+            assert held[node] * parts[parent] == held[parent]
+    assert held[tree.parent == -1].tolist() == [sizes.sum()]
 
 
 def test_plans_are_equal_parts() -> None:
@@ -136,13 +217,13 @@ def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> li
     codes = np.array(
         [[table.summary.codes[a][t] for a in range(len(qi[0]))] for t in table.rows.tuples], dtype=np.int32
     )
-    tables = covers(axes_of(table.summary), {}, "hierarchy", {})
+    tables = label_covers(axes_of(table.summary), {}, "hierarchy", {})
 
     def split(rows: list[int], depth: int) -> list[list[int]]:
         if depth == len(plan.parts):
             return [rows]
         order, n, parts = np.array(sorted(rows), dtype=np.int32), len(rows), plan.parts[depth]
-        dim = int(partition.choose(codes, order, np.array([0]), np.array([n]), parts, tables, None)[0])
+        dim = int(partition.choose(codes, order, np.array([0]), np.array([n]), parts, tables, kernel=None)[0])
         if dim < 0:
             return [rows]
         ranked = sorted(rows, key=lambda i: (codes[i, dim], i))
@@ -154,7 +235,7 @@ def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> li
     return split(list(range(len(qi))), 0)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", repeated(40))
 def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
     """For any model, halves and thirds: who knows the method believes what the group shows, exactly."""
     rng = np.random.default_rng(seed)
@@ -168,9 +249,12 @@ def test_lemma_a_belief_is_the_group_fraction(seed: int) -> None:
     models, task = rt.random_models(rng), table.task([])
     passes = table.test(models)
     groups = equal_parts(qi, sa, passes, plan, table)
-    found, _ = Mondrian().partition(task, table.rows, table.numbers, table.requirement(models), plan)
+    method = Mondrian(dimensions="widest")
+    found, _ = method.partition(task, table.rows, table.numbers, table.requirement(models), plan)
     assert rt.groups_of(found) == rt.as_sets(groups)
-    after = posterior(sa, groups, deterministic(lambda world: equal_parts(qi, world, passes, plan, table)))
+    after = posterior_beliefs(
+        sa, groups, deterministic_likelihood(lambda world: equal_parts(qi, world, passes, plan, table))
+    )
     assert after.beliefs is not None
     for group in groups:
         shown = Counter(sa[i] for i in group)
@@ -183,16 +267,19 @@ def test_unequal_parts_and_a_second_dimension_do_leak() -> None:
     qi, sa = [[0], [1], [2]], ["a", "a", "P"]
     binary = MODELS["simple-l-diversity"](l=2, values=["P"], attribute="s")
     passes = rt.as_test([binary], rt.build(qi, {"s": sa}).task([]).context, ("P", "a"))
-    plain = algorithms.Mondrian(False, "widest")
+    plain = reference_methods.ReferenceMondrian(False, "widest")
     groups = plain.group(qi, sa, passes)
-    after = posterior(sa, groups, deterministic(lambda world: plain.group(qi, world, passes)))
+    after = posterior_beliefs(
+        sa, groups, deterministic_likelihood(lambda world: plain.group(qi, world, passes))
+    )
     assert after.beliefs is not None
     assert max(max(b.values()) for b in after.beliefs) > Fraction(2, 3)
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"splits": "halves"}, {"choose": "range"}, {"ties": "random"}, {"least": 20}, {"cut": "relaxed"},
-    {"cut": "relaxed", "dimensions": "fallback"}, {"cut": "strict", "dimensions": "fallback"}, {"labels": "ranges"},
+    {}, {"dimensions": "widest"}, {"splits": "halves"}, {"choose": "range"}, {"ties": "random"}, {"least": 20},
+    {"cut": "relaxed"}, {"cut": "relaxed", "dimensions": "fallback"},
+    {"cut": "strict", "dimensions": "fallback"}, {"labels": "ranges"},
 ])  # fmt: skip
 def test_promises_on_adult(options: dict[str, Any]) -> None:
     table = rt.adult_rows("occupation")
@@ -206,7 +293,9 @@ def test_promises_on_adult(options: dict[str, Any]) -> None:
         dropped = "cut" not in options and models[0].name != "k-anonymity"
         assert (grouping.dropped_rows > 0) == dropped
         if dropped:
-            assert len({int(s) % grouping.search["least"] for s in grouping.classes.sizes}) == 1
+            whole = grouping.search["cell" if "dimensions" not in options else "least"]
+            assert {int(s) % whole for s in grouping.classes.sizes} == {0}
+            assert grouping.classes.sizes.min() >= grouping.search["least"]
 
 
 def test_seeds() -> None:
@@ -242,8 +331,10 @@ def test_what_is_refused() -> None:
         Mondrian().group(table.task([MODELS["k-anonymity"](k=3)]))
     with pytest.raises(PolicyError, match="use: gate"):
         Mondrian().group(table.task([MODELS["average-risk"](max="1/2")]))
-    with pytest.raises(ValueError, match="one dimension only"):
+    with pytest.raises(ValueError, match="dimensions: crossed"):
         Mondrian(dimensions="fallback")
+    with pytest.raises(ValueError, match="cut: balanced"):
+        Mondrian(dimensions="crossed", cut="relaxed")
     task = table.task([MODELS["k-anonymity"](k=1)])
     with pytest.raises(PolicyError, match="unit"):
         Mondrian().group(replace(task, summary=replace(table.summary, joint=None)))

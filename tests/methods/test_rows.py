@@ -8,15 +8,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.kernels.orders import allocated, arrange, by_digits, hilbert_digits, rank_matrix
-from maskwright.methods.axes import axis_of
-from maskwright.methods.labels import label_groups
-from maskwright.methods.orders import arranged
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.kernels.tuple_orders import allocated, arrange, by_digits, hilbert_digits, rank_matrix
+from maskwright.methods._rows.axes import axis_of
+from maskwright.methods._rows.group_labels import label_groups
+from maskwright.methods._rows.row_orders import arranged_rows
+from maskwright.methods._rows.rows import Partition, Rows, to_grouping
 from maskwright.models import MODELS
+from tests.amounts import repeated
 from tests.methods.row_tables import build, holds
 
 
@@ -48,12 +49,12 @@ def test_values_without_an_order_follow_their_tree() -> None:
 def test_lexicographic_order_with_a_priority() -> None:
     qi = [[2, 0], [1, 1], [0, 0], [1, 0]]
     table = build(qi, {})
-    by_first = arranged(table.task([]), "lexicographic", ["q0"], "test")
+    by_first = arranged_rows(table.task([]), "lexicographic", ["q0"], "test")
     assert [qi[i] for i in _rows(table.rows, by_first)] == sorted(qi)
-    by_size = arranged(table.task([]), "lexicographic", None, "test")  # q1 has fewer values
+    by_size = arranged_rows(table.task([]), "lexicographic", None, "test")  # q1 has fewer values
     assert [qi[i] for i in _rows(table.rows, by_size)] == sorted(qi, key=lambda row: (row[1], row[0]))
     with pytest.raises(PolicyError, match="twice"):
-        arranged(table.task([]), "lexicographic", ["q0", "q0"], "test")
+        arranged_rows(table.task([]), "lexicographic", ["q0", "q0"], "test")
 
 
 def _rows(before: Rows, after: Rows) -> list[int]:
@@ -64,7 +65,7 @@ def test_equal_tuples_are_listed_in_every_order_alike() -> None:
     """Three rows of one tuple, with different values, between two others: six orders, about equally often."""
     table = build([[0], [1], [1], [1], [2]], {"s": ["a", "a", "b", "c", "b"]})
     seen = Counter(
-        tuple(arranged(table.task([], seed), "lexicographic", None, "test").cells.tolist())
+        tuple(arranged_rows(table.task([], seed), "lexicographic", None, "test").cells.tolist())
         for seed in range(600)
     )
     assert len(seen) == 6
@@ -77,7 +78,7 @@ def test_wide_keys_sort_like_tuples() -> None:
     qi = [[int(v) for v in rng.integers(0, 300, 9)] for _ in range(200)]
     table = build(qi, {})
     names = [f"q{a}" for a in range(9)]
-    found = arranged(table.task([]), "lexicographic", names, "test")
+    found = arranged_rows(table.task([]), "lexicographic", names, "test")
     assert [qi[i] for i in _rows(table.rows, found)] == sorted(qi)
 
 
@@ -90,7 +91,7 @@ def test_neighbours_on_the_curve_are_neighbours_in_space(d: int, bits: int) -> N
         assert sum(abs(x - y) for x, y in zip(points[a], points[b], strict=True)) == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", repeated(40))
 def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
     if partition.compiled is None:
         pytest.skip("no compiled kernel")
@@ -178,7 +179,7 @@ def test_ranges_and_sets() -> None:
     assert labelled(many, [["v001", "v149"], ["v070"]]) == [("{v001, v149}", 2), ("v070", 1)]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", repeated(30))
 def test_any_partition_makes_a_grouping(seed: int) -> None:
     """Two sensitive columns, missing values, dropped rows, all kinds of hierarchy."""
     rng = np.random.default_rng(seed)

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.conditions import max_groups
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Task
-from maskwright.core.model import Context
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Task
+from maskwright.domain.model import Context
 from maskwright.errors import PolicyNotMet
-from maskwright.methods.monotone import most_groups
-from maskwright.methods.nodes import Nodes
+from maskwright.methods._lattice.monotone import max_groups, most_groups
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.samarati import Samarati, lowest, plain_binary_search
+from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS
+from tests.amounts import repeated
 from tests.methods import brute
-from tests.methods.exhaustive import Exhaustive, rich_case
+from tests.methods.exhaustive import Exhaustive, plain_binary_search, rich_case
 from tests.support import adult, summarise, task_of
 
 
@@ -47,7 +47,7 @@ def check(case: brute.Case, known: bool) -> str | None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_the_lowest_height_equals_brute_force(block: int, known: bool) -> None:
     found = [
         check(brute.random_case(seed), known) for seed in range(40_000 + block * 100, 40_100 + block * 100)
@@ -56,7 +56,7 @@ def test_the_lowest_height_equals_brute_force(block: int, known: bool) -> None:
     assert found.count("binary") > 5 or not known
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", repeated(6))
 def test_many_nodes_of_the_lowest_height(block: int) -> None:
     found = [check(rich_case(seed), True) for seed in range(1000 + block * 50, 1050 + block * 50)]
     assert min(found.count("exhaustive"), found.count("binary")) > 5
@@ -99,7 +99,7 @@ def satisfies(
     return bool(kept) and gone <= ts and all(map(passes, kept))
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", repeated(6))
 def test_the_conditions_change_nothing_but_the_work(block: int) -> None:
     rng = np.random.default_rng(block)
     pruned = {("binary", True): 0, ("exhaustive", True): 0, ("binary", False): 0}
@@ -191,7 +191,7 @@ def test_a_pruned_node_does_not_end_its_height(suppression: str, strategy: str) 
 def test_too_few_values_are_refused_before_any_node_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Condition 1."""
     task = p_sensitive_task([("a", "v"), ("b", "w"), ("b", "w")], [chain("ab")], 3, 1)
-    monkeypatch.setattr("maskwright.methods.samarati.lowest", None)
+    monkeypatch.setattr("maskwright.methods.samarati.lowest_nodes", None)
     with pytest.raises(PolicyNotMet, match=r"different values of a sensitive column 2, asked at least 3"):
         Samarati().group(task)
 
@@ -283,4 +283,4 @@ def test_an_empty_table_is_refused() -> None:
 
 def test_nothing_is_lowest_where_nothing_satisfies() -> None:
     task = p_sensitive_task([("a", "v"), ("b", "w")], [chain("ab")], 1, 3)
-    assert lowest(Nodes(task, OptimalLattice())) == []
+    assert lowest_nodes(Nodes(task, OptimalLattice())) == []

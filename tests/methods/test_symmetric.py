@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwright.core.worlds import algorithms
-from maskwright.core.worlds.posterior import deterministic, posterior
 from maskwright.errors import PolicyNotMet
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
+from maskwright.worlds import reference_methods
+from maskwright.worlds.sampling.possible_worlds import deterministic_likelihood, posterior_beliefs
+from tests.amounts import repeated
 from tests.methods import row_tables as rt
 
 
@@ -29,7 +30,7 @@ def in_parts(order: list[int], sa: list[str], passes: Any, ways: int, least: int
     return [group for part in parts for group in in_parts(part, sa, passes, ways, least)]
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", repeated(10))
 def test_the_plain_definition(block: int) -> None:
     rng = np.random.default_rng(block)
     several = 0
@@ -37,11 +38,11 @@ def test_the_plain_definition(block: int) -> None:
         qi, sa, table = rt.random_table(rng, 24)
         models, least = rt.random_models(rng), int(rng.integers(0, 3))
         passes = table.test(models)
-        order = algorithms.row_order(qi)
+        order = reference_methods.row_order(qi)
         requirement, ways = table.requirement(models), int(rng.integers(2, 5))
         rows = np.array(order, dtype=np.int32)
         found = SymmetricGrouping(min_child=least).partition(requirement, rows)
-        assert rt.groups_of(found) == rt.as_sets(algorithms.symmetric_grouping(qi, sa, passes, least))
+        assert rt.groups_of(found) == rt.as_sets(reference_methods.symmetric_grouping(qi, sa, passes, least))
         more = SymmetricGrouping(min_child=least, ways=ways).partition(requirement, rows)
         assert rt.groups_of(more) == rt.as_sets(in_parts(order, sa, passes, ways, least))
         several += found.n_groups > 2
@@ -56,11 +57,15 @@ def test_the_guard_is_what_makes_it_safe() -> None:
     requirement = table.requirement(models)
     assert SymmetricGrouping().guard(requirement) == 2
     passes = rt.as_test(models, table.task([]).context, ("P", "a"))
-    groups = algorithms.symmetric_grouping(qi, sa, passes)
-    after = posterior(sa, groups, deterministic(lambda w: algorithms.symmetric_grouping(qi, w, passes)))
+    groups = reference_methods.symmetric_grouping(qi, sa, passes)
+    after = posterior_beliefs(
+        sa, groups, deterministic_likelihood(lambda w: reference_methods.symmetric_grouping(qi, w, passes))
+    )
     assert after.beliefs is not None
     assert max(max(b.values()) for b in after.beliefs) == 1
-    after = posterior(sa, groups, deterministic(lambda w: algorithms.symmetric_grouping(qi, w, passes, 2)))
+    after = posterior_beliefs(
+        sa, groups, deterministic_likelihood(lambda w: reference_methods.symmetric_grouping(qi, w, passes, 2))
+    )
     assert after.beliefs is not None
     assert max(b.get("P", Fraction(0)) for b in after.beliefs) == Fraction(1, 3)
 

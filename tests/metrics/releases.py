@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build as registered
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.settings import build_registered as registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from maskwright.metrics.supports import supports_of
+from maskwright.metrics._shared.supports import supports_of
 from maskwright.models import MODELS
 from tests.methods.row_tables import build
 

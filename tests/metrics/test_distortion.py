@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.core.grouping import Changes, Grouping, exact_view
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.persist import load_grouping, save_grouping
+from maskwright.domain.grouping import Changes, Grouping, exact_view
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.folder.saved_state import load_grouping, save_grouping
 from maskwright.methods.mask import Mask
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
-from patients import write_csv
 from tests.methods.row_tables import build
+from tests.patients import write_csv
 
 VALUES = ("cold", "flu", "fracture", "burn")
 TREE = [("kind", ["infection", "infection", "injury", "injury"])]

@@ -11,7 +11,7 @@ import pytest
 import maskwright as mw
 from maskwright.metrics import METRICS
 from maskwright.metrics.queries import Workload, query_errors
-from support import ADULT
+from tests.support import ADULT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics" / "README.md").read_text(encoding="utf-8")
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.grouping import Allocation, Grouping, Labels
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.settings import build
-from maskwright.core.summary import Summary
+from maskwright.domain.grouping import Allocation, Grouping, Labels
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Summary
 from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
 from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
 from maskwright.metrics.loss import attribute_losses
 from maskwright.models import MODELS
-from support import adult, task_of
+from tests.support import adult, task_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics" / "README.md"
 
@@ -114,9 +114,9 @@ def test_the_example_of_the_docs() -> None:
 def test_the_metric_is_the_score_that_the_search_minimised(objective: str, suppressed_rows: str) -> None:
     summary = adult("occupation")
     options = {"objective": objective, "suppression": "3%", "suppressed_rows": suppressed_rows}
-    method = build(METHODS, "method", "optimal-lattice", options, "test")
+    method = build_registered(METHODS, "method", "optimal-lattice", options, "test")
     weights = {"age": Fraction(3), "sex": Fraction(1, 2)} if objective != "precision" else {}
-    models = [build(MODELS, "model", "k-anonymity", {"k": 5}, "test")]
+    models = [build_registered(MODELS, "model", "k-anonymity", {"k": 5}, "test")]
     found = method.group(task_of(summary, models, weights=weights))
     assert found.suppressed_rows > 0
     score = float(Fraction(found.search["score"]))

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.worlds.queries import count_actual, count_estimate, relative_error
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
+from maskwright.metrics._shared.supports import supports_of
 from maskwright.metrics.correlation import associations, cramers_v
 from maskwright.metrics.distributions import (
     attribute_distributions,
@@ -25,10 +25,10 @@ from maskwright.metrics.distributions import (
     attribute_total_variation,
     earth_movers,
 )
-from maskwright.metrics.entropy import attribute_bits, non_uniform_entropy
+from maskwright.metrics.loss import attribute_bits, non_uniform_entropy
 from maskwright.metrics.prediction import prediction
-from maskwright.metrics.queries import CHUNK, Workload, _drawn, _Table, query_errors
-from maskwright.metrics.supports import supports_of
+from maskwright.metrics.queries import CHUNK, Workload, _drawn, _QueryTable, query_errors
+from maskwright.worlds.reference_methods import count_actual, count_estimate, relative_error
 from tests.metrics.releases import AGES, ATTRIBUTES, JOBS, Example, Row, cases, example, rows
 
 NAMES = ("age", "job")
@@ -114,7 +114,6 @@ TREE = Hierarchy.of("t", list("abcdef"), [("one", list("uuvvww")), ("two", list(
     st.sampled_from(["ordered", "tree", "equal"]),
     st.integers(0, 4),
 )
-@settings(max_examples=60)
 def test_earth_movers_is_the_cheapest_transport(
     before: list[int], after: list[int], kind: str, missing: int
 ) -> None:
@@ -192,7 +191,7 @@ SMALL = Workload(queries=25, dimension=1, selectivity=0.4)
 def queries_of(made: Example, workload: Workload) -> list[tuple[list[set[int]], set[int]]]:
     """The drawn queries as sets of codes."""
     result = []
-    for allowed, wanted in _drawn(_Table.of(made.grouping, workload, made.exact), workload):
+    for allowed, wanted in _drawn(_QueryTable.of(made.grouping, workload, made.exact), workload):
         assert wanted is not None
         for q in range(wanted.shape[1]):
             sets = [set(np.flatnonzero(sets[:, q]).tolist()) for sets in allowed]
@@ -246,7 +245,6 @@ def test_answers_are_those_of_the_definition(case: Any, dimension: int, sizes: A
     st.sampled_from([("anatomy", {"l": 2}), ("mondrian", {})]),
     st.booleans(),
 )
-@settings(max_examples=25)
 def test_the_estimate_is_the_mean_over_all_worlds(table: Any, method: Any, exact: bool) -> None:
     """Every way to deal the values of a group to its rows, and every value that a label leaves open."""
     made = example((table, method, exact))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.distances import Tree
-from maskwright.core.model import Context, Model
-from maskwright.core.settings import build
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.distances import ValueTree
+from maskwright.domain.model import Context, Model
+from maskwright.domain.settings import build_registered
 from maskwright.models import MODELS
 
 Values = Sequence[str | None]
@@ -58,12 +58,12 @@ def context_of(classes: Classes, table: Values | None = None, **more: Any) -> Co
 
 
 def model(name: str, **parameters: Any) -> Model:
-    return build(MODELS, "model", name, parameters, "require[0]")
+    return build_registered(MODELS, "model", name, parameters, "require[0]")
 
 
 PARENT = {"a": "ab", "b": "ab", "ab": "abc", "c": "abc", "abc": "root", "d": "root"}
 
 
-def tree() -> Tree:
+def tree() -> ValueTree:
     """An uneven tree over the domain."""
-    return Tree.of_parents(DOMAIN, PARENT)
+    return ValueTree.of_parents(DOMAIN, PARENT)

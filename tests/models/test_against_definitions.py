@@ -10,12 +10,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.classes import Classes
-from maskwright.core.model import Context, Model
-from maskwright.core.rules import DistinctAtLeast, SizeAtLeast
-
-from . import definitions as paper
-from .build import PARENT, Values, classes_of, context_of, model, tree
+from maskwright.domain.classes import Classes
+from maskwright.domain.model import Context, Model
+from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
+from tests.models import definitions as paper
+from tests.models.build import PARENT, Values, classes_of, context_of, model, tree
 
 value = st.sampled_from(["a", "b", "c", "d", None])
 tables = st.lists(st.lists(value, min_size=1, max_size=9), max_size=5)

@@ -6,17 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_worlds import FIGURE_3, Worlds, counted, packed
-from maskwright.core.classes import Classes
-from maskwright.core.disclosure import max_disclosure
-from maskwright.core.model import Context
-from maskwright.core.settings import build
+from maskwright.domain.classes import Classes
+from maskwright.domain.model import Context
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyError
 from maskwright.models import MODELS
 from maskwright.models.ck_safety import CkSafety
+from maskwright.worlds.statements.disclosure import max_disclosure
+from tests.oracles.knowledge import FIGURE_3, Worlds, counted, packed
 
 counts = st.dictionaries(
     st.sampled_from(["a", "b", "c", "d", None]), st.integers(1, 9), min_size=1, max_size=5
@@ -69,7 +69,6 @@ def test_classes_that_are_safe_alone_may_not_be_together():
     assert not CkSafety(c="17/19", k=2).is_local()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(counts, max_size=5), shares, st.integers(0, 4))
 def test_the_verdict_follows_the_definition(buckets, c, k):
     verdict = check(buckets, c, k)
@@ -83,7 +82,6 @@ def test_the_verdict_follows_the_definition(buckets, c, k):
         assert not check(buckets, belief, k).ok
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(counts, min_size=2, max_size=5), st.integers(0, 4), st.data())
 def test_merge_safe_merging_classes_of_a_safe_release_keeps_it_safe(buckets, k, data):
     assert CkSafety.merge_safe
@@ -149,4 +147,4 @@ def test_several_values_per_person_are_refused():
 )
 def test_bad_parameters_are_refused(values, message):
     with pytest.raises(PolicyError, match=message):
-        build(MODELS, "model", "ck-safety", values, "require")
+        build_registered(MODELS, "model", "ck-safety", values, "require")

@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.classes import Originals
-from maskwright.core.model import Context
-from maskwright.core.worlds import local
-from maskwright.core.worlds.credibility import credibility_global
-from maskwright.core.worlds.local import several_sets
+from maskwright.domain.classes import Originals
+from maskwright.domain.model import Context
 from maskwright.errors import PolicyError
-
-from .build import classes_of, model
+from maskwright.worlds.counting import general_credibility
+from maskwright.worlds.counting.credibility import credibility_global
+from maskwright.worlds.counting.general_credibility import several_sets_credibility
+from tests.models.build import classes_of, model
 
 
 def worlds(sizes: Sequence[int], held: Sequence[int], ell: Fraction) -> list[list[Fraction]] | None:
@@ -56,13 +55,16 @@ def test_several_sets(data: st.DataObject, sizes: list[int], ell: Fraction) -> N
         left = sum(sizes) - sum(held)
         if left:
             held.append(data.draw(st.integers(1, left)))
-    assert several_sets(sizes, held, ell) == worlds(sizes, held, ell)
+    assert several_sets_credibility(sizes, held, ell) == worlds(sizes, held, ell)
 
 
 def test_one_set_too_unlikely_for_floating_point() -> None:
     """Part of a class is elsewhere; the probabilities that are added up are all below the smallest number."""
-    case = ([600, 1200], [597, 1200], 600, [local.Elsewhere({0: 3}, 40, 9)])
-    exact, floats = local.one_set(*case, exact=True), local.one_set(*case, exact=False)
+    case = ([600, 1200], [597, 1200], 600, [general_credibility.OtherClass({0: 3}, 40, 9)])
+    exact, floats = (
+        general_credibility.one_set_credibility(*case, exact=True),
+        general_credibility.one_set_credibility(*case, exact=False),
+    )
     assert exact is not None and floats is not None
     assert exact.violation < Fraction(1, 10**300)
     assert 0 < floats.relative_error < 1e-10
@@ -132,7 +134,7 @@ def test_what_cannot_be_checked_is_refused() -> None:
 
 
 def test_counting_too_many_worlds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "TABLES", 1)
+    monkeypatch.setattr(general_credibility, "TABLES", 1)
     with pytest.raises(PolicyError, match="too large to count"):
         check([list("aabbcc"), list("aabbcc")], 2)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.classes import ValueCounts
-from maskwright.core.distances import Kind, Tree, distance, distances
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.distances import Kind, ValueTree, class_distances, distance_between
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import HierarchyError
 
 LEAVES = ("a", "b", "c", "d", "e")
@@ -78,8 +78,8 @@ def test_distance_is_the_cheapest_transport(
     pair: tuple[list[int], list[int]], kind: Kind, parent: dict[str, str]
 ) -> None:
     p, q = pair
-    tree = Tree.of_parents(LEAVES, parent)
-    assert distance(tally(p), tally(q), kind, tree) == cheapest(kind, p, q, parent)
+    tree = ValueTree.of_parents(LEAVES, parent)
+    assert distance_between(tally(p), tally(q), kind, tree) == cheapest(kind, p, q, parent)
 
 
 @given(st.lists(st.integers(0, 4), min_size=5, max_size=5), st.integers(1, 10**30))
@@ -87,11 +87,11 @@ def test_scale_does_not_matter(counts: list[int], scale: int) -> None:
     if not sum(counts):
         counts = [1, 0, 0, 0, 0]
     reference = [3, 1, 0, 2, 5]
-    tree = Tree.of_parents(LEAVES, UNEVEN)
+    tree = ValueTree.of_parents(LEAVES, UNEVEN)
     for kind in ("equal", "ordered", "hierarchical"):
-        plain = distance(counts, reference, kind, tree)
-        assert distance([c * scale for c in counts], reference, kind, tree) == plain
-        assert distance(counts, [r * scale for r in reference], kind, tree) == plain
+        plain = distance_between(counts, reference, kind, tree)
+        assert distance_between([c * scale for c in counts], reference, kind, tree) == plain
+        assert distance_between(counts, [r * scale for r in reference], kind, tree) == plain
 
 
 @given(st.lists(st.lists(st.integers(0, 6), min_size=6, max_size=6), max_size=4), st.integers(1, 10**17))
@@ -101,18 +101,20 @@ def test_many_classes_give_what_one_gives(rows: list[list[int]], scale: int) -> 
     owner, codes, amounts = (np.array([cell[i] for cell in cells], dtype=np.int64) for i in range(3))
     counts = ValueCounts.collect(LEAVES, len(rows), owner, codes, amounts)
     reference = [2, 3, 1, 0, 4, 1]
-    tree = Tree.of_parents(LEAVES, UNEVEN)
+    tree = ValueTree.of_parents(LEAVES, UNEVEN)
     for kind in ("equal", "ordered", "hierarchical"):
-        expected = [distance(row[1:], reference[1:], kind, tree) if sum(row[1:]) else 0 for row in rows]
-        assert list(distances(counts, np.array(reference), kind, tree)) == expected
-        assert list(distances(counts, np.array(reference) * scale, kind, tree)) == expected
+        expected = [
+            distance_between(row[1:], reference[1:], kind, tree) if sum(row[1:]) else 0 for row in rows
+        ]
+        assert list(class_distances(counts, np.array(reference), kind, tree)) == expected
+        assert list(class_distances(counts, np.array(reference) * scale, kind, tree)) == expected
 
 
 def test_degenerate_domains() -> None:
-    assert distance([3], [5], "ordered") == 0
-    assert distance([3], [5], "hierarchical", Tree.of_parents(["a"], {})) == 0
-    assert distance([3], [5], "equal") == 0
-    assert distance([3, 0], [0, 0], "equal") == 1  # nothing to compare with
+    assert distance_between([3], [5], "ordered") == 0
+    assert distance_between([3], [5], "hierarchical", ValueTree.of_parents(["a"], {})) == 0
+    assert distance_between([3], [5], "equal") == 0
+    assert distance_between([3, 0], [0, 0], "equal") == 1  # nothing to compare with
 
 
 def test_levels_and_tree_of_the_same_hierarchy_agree() -> None:
@@ -120,25 +122,25 @@ def test_levels_and_tree_of_the_same_hierarchy_agree() -> None:
         "x", LEAVES, [("one", ["ab", "ab", "c", "d", "e"]), ("two", ["m", "m", "m", "d", "e"])]
     )
     parent = {"a": "ab", "b": "ab", "ab": "m", "c": "m", "m": "*", "d": "*", "e": "*"}
-    left, right = Tree.of_hierarchy(levels, LEAVES), Tree.of_parents(LEAVES, parent)
+    left, right = ValueTree.of_hierarchy(levels, LEAVES), ValueTree.of_parents(LEAVES, parent)
     p, q = [1, 2, 0, 1, 0], [1, 1, 1, 1, 3]
     assert left.height == right.height == 3
-    assert distance(p, q, "hierarchical", left) == distance(p, q, "hierarchical", right)
+    assert distance_between(p, q, "hierarchical", left) == distance_between(p, q, "hierarchical", right)
 
 
 def test_the_weighted_sets_of_a_tree_give_the_same_distance() -> None:
-    tree = Tree.of_parents(LEAVES, UNEVEN)
+    tree = ValueTree.of_parents(LEAVES, UNEVEN)
     p, q = [1, 2, 0, 1, 0], [1, 1, 1, 1, 3]
     summed = sum(
         weight
         * abs(Fraction(sum(p[v - 1] for v in codes), sum(p)) - Fraction(sum(q[v - 1] for v in codes), sum(q)))
         for weight, codes in tree.sets()
     )
-    assert distance(p, q, "hierarchical", tree) == summed
+    assert distance_between(p, q, "hierarchical", tree) == summed
 
 
 def test_what_is_no_tree_is_refused() -> None:
     with pytest.raises(HierarchyError, match="'x' is not a leaf"):
-        Tree.of_parents(["a", "x"], {"a": "x"})
+        ValueTree.of_parents(["a", "x"], {"a": "x"})
     with pytest.raises(HierarchyError, match="more than one root"):
-        Tree.of_parents(["a", "b"], {"a": "x", "b": "y"})
+        ValueTree.of_parents(["a", "b"], {"a": "x", "b": "y"})

@@ -9,7 +9,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import InputError, UsageError
-from patients import Command
+from tests.patients import Command
 
 
 @pytest.fixture
@@ -68,6 +68,15 @@ def test_the_command(maskwright: Command, folder: Path) -> None:
     above = maskwright("attack", folder, "--max-belief", "0.01")
     assert above.code == 1
     assert "ABOVE THE BOUND" in above.out
+
+
+def test_what_was_not_attacked_is_not_below_a_bound(maskwright: Command, folder: Path) -> None:
+    """The intersection of several releases says nothing about one: that is said, and is no success."""
+    done = maskwright("attack", folder, "--attack", "intersection", "--max-belief", "1")
+    assert done.code == 1
+    assert "No attack applies to this release" in done.out
+    told = maskwright("attack", folder, "--attack", "intersection", "--max-belief", "1", "--json")
+    assert (told.code, told.json["ok"]) == (1, False)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-import maskwright.judge
-from maskwright.attacking import ADVERSARIES, attack_target
+import maskwright.pipeline.belief_gates
 from maskwright.attacks import ATTACKS
-from maskwright.calibrate import calibrated
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.verdict import Verdict
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyNotMet
-from maskwright.judge import PUBLIC_ONLY, counting, verify_release
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
-from maskwright.resolve import method_of, models_of
-from patients import Command, forget, leftovers, patients, write_csv
+from maskwright.pipeline.attacking import ADVERSARIES, attack_target
+from maskwright.pipeline.belief_gates import PUBLIC_ONLY, counting, verify_release
+from maskwright.policy.binding import method_of, models_of
+from maskwright.policy.calibration import calibrated_models
+from tests.patients import Command, forget, leftovers, patients, write_csv
 
 COLUMNS = ["age", "zip", "disease", "job"]
 OTHERS = ["flu", "asthma", "ulcer", "cough"]
@@ -49,7 +49,7 @@ def policy(
                 "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}},
                 "zip": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
                 "disease": disease,
-                "job": "sensitive" if any(r.get("attribute") == "job" for r in require) else "insensitive",
+                **({"job": "sensitive"} if any(r.get("attribute") == "job" for r in require) else {}),
             },
             "require": list(require),
             "method": method,
@@ -225,6 +225,21 @@ def test_measured_on_possible_worlds(
     assert float(found.worst) <= 0.99
 
 
+@pytest.mark.parametrize("method", [{"name": "mondrian", "cut": "relaxed"}, {"name": "symmetric-grouping"}])
+def test_the_attack_knows_the_fewest_rows_of_a_part(method: dict[str, Any], tmp_path: Path) -> None:
+    """Under 10-diversity of named values no part has fewer than ten rows, though k is 2: groups of up to 19 rows were
+    not refused, they were never tried. Worlds in which something else happened there would be none at all."""
+    rows = [[a, z, "plague" if i % 37 == 5 else d, j] for i, (a, z, d, j) in enumerate(ROWS)]
+    source = write_csv(tmp_path / "t.csv", rows, COLUMNS)
+    tenth = {"model": "simple-l-diversity", "l": 10, "attribute": "disease", "sets": [["cancer"], ["plague"]]}
+    made = policy(method, SIZE | {"k": 2}, tenth, QUARTER | {"max": "9/10"})
+    release = mw.anonymize(source, made)
+    assert min(release.grouping.classes.sizes) >= 10
+    assert max(release.grouping.classes.sizes) >= 20
+    found = verdict_of(release)
+    assert (found.ok, found.worst < Fraction(9, 10)) == (True, True)
+
+
 def test_what_no_attack_can_judge_is_refused(source: Path, tmp_path: Path) -> None:
     """No proof, and an attack that only assumes something about the method: the belief is taken to be 1."""
     required = {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}
@@ -292,7 +307,7 @@ def test_people_dropped_for_reasons_that_no_attack_knows(tmp_path: Path) -> None
 
 def test_the_insider_combines_method_and_facts(source: Path) -> None:
     insider = {"model": "belief", "max": "3/4", "attribute": "disease", "adversary": "insider", "facts": 1}
-    with pytest.raises(PolicyNotMet, match=r"insider.*combined \(bounded\) finds it.*anatomy"):
+    with pytest.raises(PolicyNotMet, match=r"insider.*combined \(exact\) finds it.*anatomy"):
         mw.anonymize(source, policy({"name": "mondrian"}, SIZE, insider | {"max": "0.57"}))
     forget()
     blind = verdict_of(mw.anonymize(source, policy({"name": "optimal-lattice"}, SIZE | {"k": 40}, insider)))
@@ -310,12 +325,14 @@ def test_the_insider_combines_method_and_facts(source: Path) -> None:
 
 def test_what_the_classes_show_is_refused_before_anything_is_recoded(source: Path) -> None:
     with pytest.raises(PolicyNotMet, match=r"belief of disease FAILS.*max: .*balanced"):
-        mw.anonymize(source, policy({"name": "optimal-lattice"}, SIZE, QUARTER | {"max": "1/20"}))
+        mw.anonymize(source, policy({"name": "optimal-lattice"}, SIZE, QUARTER | {"max": "0.26"}))
 
 
 def test_a_diversity_that_cannot_be_had_names_the_belief(source: Path) -> None:
     asked = QUARTER | {"max": "1/30"}
-    with pytest.raises(PolicyNotMet, match=r"asked at most 1/31.*belief of disease at most 1/30.*l = 31"):
+    with pytest.raises(
+        PolicyNotMet, match=r"belief of disease with max: 1/30 .*l = 31.*cannot be kept.*9 of 240"
+    ):
         mw.anonymize(source, policy({"name": "symmetric-grouping"}, asked, disease=ONE_SET))
 
 
@@ -326,8 +343,8 @@ def test_an_attack_that_contradicts_a_proof_stops_the_release(
         belief = Belief(Fraction(0), Fraction(1, 4), "somebody", "a defect", (0.2, 0.75))
         return [Beliefs("minimality", "knows-method", "sampled", belief)]
 
-    monkeypatch.setattr(maskwright.judge, "attack_target", worse)
-    with pytest.raises(PolicyNotMet, match=r"0\.75, asked at most 0\.5; guaranteed: .*contradicts the proof"):
+    monkeypatch.setattr(maskwright.pipeline.belief_gates, "attack_target", worse)
+    with pytest.raises(PolicyNotMet, match=r"0\.75, asked at most 0\.5; measured: .*contradicts the proof"):
         mw.anonymize(source, policy({"name": "mondrian"}, SIZE, HALF))
 
 
@@ -363,17 +380,39 @@ def test_words_everywhere(maskwright: Command, source: Path, tmp_path: Path) -> 
     done = maskwright("anonymize", source, "-p", tmp_path / "p.yaml", "-o", tmp_path / "r")
     assert done.code == 0, done.err
     assert "belief of disease holds" in done.out
-    assert "guaranteed: proven to stay below 0.25" in done.out
+    assert "guaranteed under random worlds: proven to stay below 0.25" in done.out
     assert "symmetric-grouping needs simple-l-diversity with l = 5" in done.err
+    lines = done.out.splitlines()
+    label = lines[lines.index("  promised about disease, adversary knows-method") + 1 :]
+    assert label[0] == "  guaranteed under random worlds: proven to stay below 0.25, because"
+    assert label[1].startswith(
+        "    method (symmetric-grouping, searching on simple-l-diversity): Lemma (even split): "
+    )
+    assert label[2].startswith("    earlier runs (none): Lemma (repetition): ")
+    assert label[3] == "  no earlier look at this input; not attacked: nothing that concerns it"
     report = (tmp_path / "r/private/report.html").read_text(encoding="utf-8")
     assert "belief, guaranteed" in report
+    shown = report[report.index('id="promised"') :]
+    for words in (
+        "Lemma (even split)",
+        "maskwright.promise.lemmas.even_splits",
+        "No earlier look",
+        "Not attacked",
+    ):
+        assert words in shown
     private = json.loads((tmp_path / "r/private/manifest.json").read_bytes())
+    (about,) = private["label"]["promises"]
+    assert (about["attributes"], about["status"], about["assumption"]) == (
+        ["disease"], "guaranteed", "under random worlds",
+    )  # fmt: skip
     listed = next(v for v in private["verdicts"] if v["model"] == "belief")
     assert (listed["status"], listed["asked"], listed["ok"]) == ("guaranteed", "at most 0.25", True)
     public = json.loads((tmp_path / "r/public/manifest.json").read_bytes())
     promised = next(p for p in public["promised"] if p["model"] == "belief")
     assert promised["status"] == "guaranteed"
-    assert "belief (max 0.25" in (tmp_path / "r/public/data-card.html").read_text(encoding="utf-8")
+    card = (tmp_path / "r/public/data-card.html").read_text(encoding="utf-8")
+    assert "belief (max 0.25" in card
+    assert "guaranteed under random worlds" in card
     checked = maskwright("verify", tmp_path / "r", "--json")
     assert checked.code == 0
     again = next(v for v in checked.json["verdicts"] if v["model"] == "belief")
@@ -411,8 +450,8 @@ def test_calibration_needs_no_table() -> None:
     """It is handed models and a method; whatever it adds was chosen before any row was read."""
     made = policy({"name": "greedy-grouping"}, QUARTER, disease=ONE_SET)
     models = [m for m in models_of(made) if isinstance(m, BeliefAtMost)]
-    assert [m.name for m in calibrated(models, method_of(made))] == ["belief", "simple-l-diversity"]
-    assert calibrated(models_of(made), method_of(made)) == models_of(made)  # nothing is added twice
+    assert [m.name for m in calibrated_models(models, method_of(made))] == ["belief", "simple-l-diversity"]
+    assert calibrated_models(models_of(made), method_of(made)) == models_of(made)  # nothing is added twice
     assert set(ATTACKS) >= {"homogeneity", "minimality"}
 
 
@@ -427,7 +466,7 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     def release(method: Any, *require: Any, disease: Any = "sensitive") -> Verdict:
         made = {"columns": columns | {"disease": disease}, "require": list(require), "method": method}
         forget()  # each is published as if it were the first
-        return verdict_of(mw.anonymize(source, made, seed=1))
+        return verdict_of(mw.anonymize(source, made))
 
     balanced = release("mondrian", SIZE, HALF)
     assert (balanced.worst, balanced.status) == (Fraction(2, 5), "guaranteed")

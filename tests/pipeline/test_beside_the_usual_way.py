@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 
 import maskwright as mw
-from maskwright.attacking import adversary_named
-from maskwright.core.budget import Budget, machine
-from maskwright.engines.database import Database, told
-from maskwright.engines.duck import DuckDBEngine
-from maskwright.engines.opening import _foreign
+from maskwright.engines.duckdb.database import Database, told
+from maskwright.engines.duckdb.engine import DuckDBEngine
+from maskwright.engines.duckdb.opening import _foreign
 from maskwright.errors import InputError, PolicyError, PolicyNotMet, UsageError
-from maskwright.store import readable
-from maskwright.verify import verify
-from patients import leftovers, write_csv
+from maskwright.folder.store import readable
+from maskwright.pipeline.attacking import adversary_named
+from maskwright.runtime.memory_budget import MemoryBudget, machine_memory
+from maskwright.verification.verify import verify
+from tests.patients import leftovers, write_csv
 
 AGES: dict[str, Any] = {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 40]}}}
 
@@ -122,7 +122,7 @@ def test_nothing_is_handed_over_before_it_is_judged(monkeypatch: pytest.MonkeyPa
         return [replace(verdict, ok=False) for verdict in verdicts]
 
     monkeypatch.setattr(DuckDBEngine, "hand_over", lambda *_: handed.append("a table"))
-    monkeypatch.setattr("maskwright.publish.judged", refused)
+    monkeypatch.setattr("maskwright.pipeline.publish.judged", refused)
     frame = pl.DataFrame({"age": [20 + i // 4 for i in range(40)], "d": ["a", "a", "a", "b"] * 10})
     with pytest.raises(PolicyNotMet):
         mw.anonymize(frame, policy({"age": "quasi-identifier", "d": "sensitive"}))
@@ -132,7 +132,7 @@ def test_nothing_is_handed_over_before_it_is_judged(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("memory", ["99999999TB", "9" * 400 + "GB", "1000%"])
 def test_more_memory_than_there_is(memory: str, tmp_path: Path) -> None:
     """The engine did not understand so much, and its folder stayed."""
-    assert Budget.of(memory).limit <= machine()
+    assert MemoryBudget.of(memory).limit <= machine_memory()
     release = mw.anonymize(people(tmp_path / "t.parquet"), policy(WARDS), tmp_path / "r", memory=memory)
     assert release.ok
     assert not leftovers(tmp_path)

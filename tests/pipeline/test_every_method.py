@@ -14,8 +14,11 @@ import pytest
 import maskwright as mw
 from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
-from maskwright.verify import verify
-from patients import write_csv
+from maskwright.verification.verify import verify
+from tests.amounts import crossed
+from tests.patients import forget, write_csv
+
+pytestmark = pytest.mark.usefixtures("hasty")
 
 COLUMNS = ["id", "age", "zip", "disease", "ward"]
 DISEASES = ["flu", "asthma", "ulcer", "cough"]
@@ -66,8 +69,9 @@ def test_every_method_is_here() -> None:
     assert set(METHOD) | {"codip"} == set(METHODS)  # which needs several sensitive columns: test_codip.py
 
 
-@pytest.mark.parametrize("recoding", ["generalise", "bucketize", "permute"])
-@pytest.mark.parametrize("name", sorted(METHOD))
+@pytest.mark.parametrize(
+    ("name", "recoding"), crossed(sorted(METHOD), ["generalise", "bucketize", "permute"])
+)
 def test_published_and_verified(name: str, recoding: str, source: Path, tmp_path: Path) -> None:
     release = mw.anonymize(source, policy(name, recoding), tmp_path / "r")
     assert release.ok
@@ -134,19 +138,51 @@ def test_cuts_without_a_guarantee_say_so(options: dict[str, Any], source: Path) 
 
 
 @pytest.mark.parametrize("name", ["mondrian", "greedy-grouping", "anatomy"])
-def test_seeds_repeat_and_runs_differ(name: str, source: Path, tmp_path: Path) -> None:
+def test_runs_repeat_and_installations_differ(name: str, source: Path, tmp_path: Path) -> None:
     def data(run: str, seed: int | None) -> bytes:
         mw.anonymize(source, policy(name, "generalise"), tmp_path / run, seed=seed)
         return (tmp_path / run / "public/data.csv").read_bytes()
 
     assert data("a", 1) == data("b", 1)
-    assert data("c", None) != data("d", None)
+    first = data("c", None)
+    assert data("d", None) == first
+    forget()  # the installation key, too
+    assert data("e", None) != first
 
 
-def test_methods_that_split_rows_refuse_a_unit(source: Path) -> None:
-    made = policy("mondrian", "generalise").to_dict() | {"unit": "id"}
-    with pytest.raises(PolicyError, match="unit"):
+ABLE = "optimal-lattice, samarati, incognito and local-recoding can"
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.several_rows])
+def test_methods_that_split_rows_refuse_a_unit(name: str, source: Path) -> None:
+    """Why, and which methods can; never that people should be taken for rows."""
+    known = policy("mondrian", "generalise").to_dict() | {"unit": "id"}
+    made = known if name == "codip" else policy(name, "generalise").to_dict() | {"unit": "id"}
+    made["method"] = made["method"] if name != "codip" else {"name": "codip", "plan": [["disease"]]}
+    why = f"method {name} cannot keep the rows of a person together, and `unit` says"
+    with pytest.raises(PolicyError, match=f"{why}.*; {ABLE}"):
         mw.anonymize(source, made)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"method": {"name": "optimal-lattice", "anatomize": 2}}, f"anatomize cannot keep.*; {ABLE} without it"),
+        ({"recoding": "bucketize"}, r"several rows per person \(`unit`\).*; recoding: generalise keeps"),
+        ({"recoding": "permute"}, r"several rows per person \(`unit`\).*; recoding: generalise keeps"),
+        ({"sets": True}, r"'disease' holds sets, and `unit` says.*; write one row per person"),
+    ],
+)  # fmt: skip
+def test_what_else_a_unit_excludes_says_why_and_what_can(
+    change: dict[str, Any], why: str, source: Path
+) -> None:
+    made = policy("optimal-lattice", "generalise").to_dict() | {"unit": "id"}
+    if change.get("sets"):
+        made["columns"]["disease"] = {"role": "sensitive", "multivalued": ";"}
+        change = {}
+    with pytest.raises(PolicyError, match=why) as refused:
+        mw.anonymize(source, made | change)
+    assert "remove" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["optimal-lattice", "samarati", "incognito", "local-recoding", "mask"])

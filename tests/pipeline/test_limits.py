@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import shutil
 import subprocess
@@ -18,13 +19,13 @@ import numpy as np
 import pytest
 
 import maskwright as mw
-from maskwright.cli import main
-from maskwright.core.events import Event
-from maskwright.core.policy import Policy
+from maskwright.cli.commands import main
 from maskwright.errors import Cancelled, DestinationError, HierarchyError, PolicyError, UsageError
-from maskwright.verify import verify
-from patients import HEADER, patients
-from support import needs
+from maskwright.policy.policy import Policy
+from maskwright.runtime.events import Event
+from maskwright.verification.verify import verify
+from tests.patients import HEADER, patients
+from tests.support import needs
 
 FINE = """
 SELECT CAST(hash(range) % 90 AS INTEGER) AS age, CAST(10000 + hash(range + 1000000000) % 900 AS INTEGER) AS zip,
@@ -68,7 +69,6 @@ print(json.dumps({"peak": peak, "cells": release.grouping.summary.n_cells}))
 BUCKETIZED = {"method": {"name": "mondrian", "cut": "balanced"}, "recoding": "bucketize"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "memory"), [({"method": "optimal-lattice"}, "550MB"), (BUCKETIZED, "700MB")]
 )
@@ -128,7 +128,7 @@ def test_no_level_would_do(tmp_path: Path) -> None:
     [(150_000, "the summary is hardly smaller than the table"), (250_000, "it fits, but closely")],
 )
 def test_it_fits_but(rows: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maskwright.limits.MANY", 100_000)
+    monkeypatch.setattr("maskwright.pipeline.resource_checks.MANY", 100_000)
     told: list[Event] = []
     with pytest.raises(Cancelled):
         mw.anonymize(
@@ -138,7 +138,7 @@ def test_it_fits_but(rows: int, words: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_small_table_is_not_looked_at_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maskwright.engines.duck import DuckDBEngine
+    from maskwright.engines.duckdb.engine import DuckDBEngine
 
     monkeypatch.setattr(DuckDBEngine, "combinations", lambda *_: pytest.fail("rows were read for nothing"))
     release = mw.anonymize(fine(5_000, tmp_path / "t.parquet"), policy())
@@ -305,9 +305,11 @@ Usage = namedtuple("Usage", "total used free")
 def test_a_full_disk_is_noticed_before_any_work(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maskwright.engines.duck import DuckDBEngine
+    from maskwright.engines.duckdb.engine import DuckDBEngine
 
-    monkeypatch.setattr("maskwright.limits.shutil.disk_usage", lambda _: Usage(10**6, 10**6 - 3000, 3000))
+    monkeypatch.setattr(
+        "maskwright.pipeline.resource_checks.shutil.disk_usage", lambda _: Usage(10**6, 10**6 - 3000, 3000)
+    )
     monkeypatch.setattr(DuckDBEngine, "open", lambda *_: pytest.fail("the table was opened"))
     with pytest.raises(
         DestinationError, match=r"has 3 kB free, and about .* kB are needed: .* for the release"
@@ -315,6 +317,24 @@ def test_a_full_disk_is_noticed_before_any_work(
         mw.anonymize(table, asked({}), tmp_path / "r")
     assert not (tmp_path / "r").exists()
     assert not [p for p in tmp_path.iterdir() if "maskwright" in p.name]
+
+
+def test_a_packed_table_is_as_long_as_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "p.csv.gz"
+    text = b"age,sex\n" + b"30,m\n" * 20_000
+    free = 60_000  # the packed file would fit a hundred times, its text does not
+    monkeypatch.setattr(
+        "maskwright.pipeline.resource_checks.shutil.disk_usage", lambda _: Usage(10**6, 10**6 - free, free)
+    )
+    policy = {"columns": {"sex": "quasi-identifier"}, "require": [{"model": "k-anonymity", "k": 2}]}
+    source.write_bytes(gzip.compress(text))
+    assert 10 * source.stat().st_size < free < len(text)
+    with pytest.raises(DestinationError, match=r"about 220 kB are needed: 120 kB for the release and 100 kB"):
+        mw.anonymize(source, policy, tmp_path / "r")
+    source.write_bytes(
+        gzip.compress(text[:1008]) + gzip.compress(b"")
+    )  # as bgzip ends a file: it says nothing
+    mw.anonymize(source, policy, tmp_path / "r")
 
 
 def test_a_disk_that_is_really_small(tmp_path: Path) -> None:
@@ -336,9 +356,9 @@ def test_a_disk_that_is_really_small(tmp_path: Path) -> None:
 def test_rows_that_do_not_fit_in_memory_count(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maskwright.limits import Output, check_disk
+    from maskwright.pipeline.resource_checks import Output, check_disk
 
-    monkeypatch.setattr("maskwright.limits.shutil.disk_usage", lambda _: Usage(0, 0, 10**9))
+    monkeypatch.setattr("maskwright.pipeline.resource_checks.shutil.disk_usage", lambda _: Usage(0, 0, 10**9))
     check_disk(Output(tmp_path, True, None, True), table, 3 * 10**9, 100_000_000)
     with pytest.raises(
         DestinationError, match=r"has 1 GB free, and about 1\.4 GB are needed: nothing for the release"

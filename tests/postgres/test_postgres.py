@@ -17,12 +17,12 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.core.events import Event
-from maskwright.engines import pg_release
 from maskwright.engines.base import Engine, Reading
+from maskwright.engines.readers import postgres_release
 from maskwright.errors import DestinationError, InputError, NotVerified, UsageError
-from patients import HEADER, POLICY, leftovers, patients, write_csv
+from maskwright.runtime.events import Event
 from tests.engines.conftest import engine
+from tests.patients import HEADER, POLICY, leftovers, patients, write_csv
 from tests.postgres.conftest import PASSWORD, QUOTED, Server
 
 __all__ = ["engine"]
@@ -197,6 +197,34 @@ def test_an_old_release_is_replaced_only_when_asked(server: Server, schema: str,
     assert server.run(f"SELECT count(*) FROM {schema}.v") == [(release.grouping.published_rows,)]
 
 
+@pytest.mark.parametrize("way", ["table", "query", "another address"])
+def test_what_is_read_is_never_replaced(server: Server, schema: str, tmp_path: Path, way: str) -> None:
+    """A release of ours that is the input of the next run, by whatever name."""
+    into = mw.Postgres(server.url(), f"{schema}.published")
+    mw.anonymize(write_csv(tmp_path / "p.csv", patients()), policy(), into=into)
+    server.run(f"ALTER TABLE {schema}.published ADD COLUMN name text DEFAULT 'P'")
+    before = server.run(f"SELECT * FROM {schema}.published ORDER BY 1, 2, 3, 4, 5")
+    sources = {
+        "table": into,
+        "query": mw.Postgres(server.url(), query=f"WITH all_of AS (SELECT * FROM {schema}.published) TABLE all_of"),
+        "another address": mw.Postgres(f"{server.url()}{'&' if '?' in server.url() else '?'}application_name=other",
+                                       f'{schema}."published"'),
+    }  # fmt: skip
+    columns = {"sex": {"role": "quasi-identifier", "hierarchy": "suppress"}, "disease": "sensitive"}
+    again = {
+        "version": 1,
+        "columns": columns,
+        "require": [{"model": "k-anonymity", "k": 4}],
+        "method": "mondrian",
+    }
+    with pytest.raises(
+        DestinationError, match=r"the input is read from .*published.*, which would be replaced"
+    ):
+        mw.anonymize(sources[way], again, tmp_path / "r", into=into, overwrite=True)
+    assert server.run(f"SELECT * FROM {schema}.published ORDER BY 1, 2, 3, 4, 5") == before
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize("where", ["write", "recount", "swap"])
 def test_a_failure_leaves_the_old_release(
     server: Server, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
@@ -206,7 +234,7 @@ def test_a_failure_leaves_the_old_release(
     mw.anonymize(table, policy(), into=into, seed=1)
     before = server.run(f"SELECT * FROM {schema}.published ORDER BY 1, 2, 3, 4, 5")
     oid = server.run("SELECT %s::regclass::oid", f"{schema}.published")
-    original = {"write": pg_release._write, "swap": pg_release.Pending.swap}
+    original = {"write": postgres_release._write, "swap": postgres_release.Pending.swap}
 
     def broken(*args: Any) -> None:
         if where in original:
@@ -220,9 +248,9 @@ def test_a_failure_leaves_the_old_release(
         connection.execute(f"UPDATE {shown} SET age = 'x' WHERE ctid = (SELECT min(ctid) FROM {shown})")
 
     if where == "swap":
-        monkeypatch.setattr(pg_release.Pending, "swap", broken)
+        monkeypatch.setattr(postgres_release.Pending, "swap", broken)
     else:
-        monkeypatch.setattr(pg_release, "_write", broken if where == "write" else spoiled)
+        monkeypatch.setattr(postgres_release, "_write", broken if where == "write" else spoiled)
     with pytest.raises((KeyboardInterrupt, NotVerified)) as caught:
         mw.anonymize(table, policy(), tmp_path / "r", into=into, overwrite=True)
     assert caught.type is (NotVerified if where == "recount" else KeyboardInterrupt)
@@ -242,7 +270,7 @@ def test_killed_after_the_swap_the_old_release_is_there(server: Server, schema: 
     code = f"""
 import os, signal
 import maskwright as mw
-from maskwright.engines.pg_release import Pending
+from maskwright.engines.readers.postgres_release import Pending
 swap = Pending.swap
 def killed(self):
     swap(self)
@@ -273,13 +301,13 @@ def test_readers_see_the_old_release_until_the_commit(
     mw.anonymize(table, policy(), into=into)
     write_csv(table, patients(32))
     seen: list[int] = []
-    swap = pg_release.Pending.swap
+    swap = postgres_release.Pending.swap
 
     def watched(self: Any) -> None:
         seen.append(server.run(f"SELECT count(*) FROM {schema}.published")[0][0])
         swap(self)
 
-    monkeypatch.setattr(pg_release.Pending, "swap", watched)
+    monkeypatch.setattr(postgres_release.Pending, "swap", watched)
     mw.anonymize(table, policy(), into=into, overwrite=True)
     seen.append(server.run(f"SELECT count(*) FROM {schema}.published")[0][0])
     assert seen[0] > 32 >= seen[1]
@@ -375,18 +403,18 @@ def test_what_became_of_a_commit_whose_answer_was_lost(
         monkeypatch.setattr(psycopg.Connection, "commit", commit)
         raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-    put = pg_release.Pending.commit
+    put = postgres_release.Pending.commit
 
     def breaking(self: Any) -> None:
         monkeypatch.setattr(psycopg.Connection, "commit", broken)
         put(self)
 
     def publish() -> None:
-        monkeypatch.setattr(pg_release.Pending, "commit", breaking)
+        monkeypatch.setattr(postgres_release.Pending, "commit", breaking)
         mw.anonymize(table, policy(), tmp_path / "r", into=into, overwrite=True)
 
     if answer == "server gone":
-        monkeypatch.setattr(pg_release, "PATIENCE", 0.0)
+        monkeypatch.setattr(postgres_release, "PATIENCE", 0.0)
     if answer == "lost":
         publish()
         assert server.run("SELECT %s::regclass::oid", f"{schema}.published") != oid
@@ -404,13 +432,13 @@ def test_a_lost_connection_is_one_clear_error(
     server: Server, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = write_csv(tmp_path / "p.csv", patients())
-    swap = pg_release.Pending.swap
+    swap = postgres_release.Pending.swap
 
     def cut(self: Any) -> None:
         server.run("SELECT pg_terminate_backend(%s)", self._connection.info.backend_pid)
         swap(self)
 
-    monkeypatch.setattr(pg_release.Pending, "swap", cut)
+    monkeypatch.setattr(postgres_release.Pending, "swap", cut)
     with pytest.raises(DestinationError, match="the connection to the server was lost"):
         mw.anonymize(table, policy(), tmp_path / "r", into=mw.Postgres(server.url(), f"{schema}.published"))
     assert not (tmp_path / "r").exists()

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.plan import GroupPlan
-from maskwright.core.summary import Summary
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import GroupPlan
+from maskwright.domain.summary import Summary
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
 
 A, B, S, T = ("1", "2", "3"), ("b0", "b1"), ("flu", "HIV", "cold"), ("10", "20")
@@ -98,7 +98,7 @@ def example(
         Labels(h.attribute, t, np.ones(n, dtype=np.int64), np.arange(n, dtype=np.int32))
         for h, t in zip(ATTRIBUTES, texts, strict=True)
     )
-    classes = allocated(summary, allocation, n)
+    classes = allocated_classes(summary, allocation, n)
     made.grouping = Grouping(summary, allocation, labels, classes, starred=n - 1 if star else None)
     return made
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.classes import ValueCounts
-from maskwright.core.grouping import Changes, Grouping
-from maskwright.core.plan import GroupPlan, Plan
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.grouping import Changes, Grouping
+from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, SummarySpec
 from maskwright.errors import PolicyError
@@ -51,7 +51,6 @@ def distort(made: Example, values: list[str | None], name: str = "s") -> Groupin
     return replace(made.grouping, published={name: counts}, changes=changes)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows, st.data())
 def test_distorted_values_are_published(engine: Engine, table: list[Row], data: Any) -> None:
     groups = [0, *(data.draw(st.integers(-1, 2)) for _ in table[1:])]

@@ -11,15 +11,15 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.core.events import Progress
-from maskwright.core.method import Piece
+from maskwright.domain.method import Piece
 from maskwright.errors import Cancelled
-from maskwright.job import Job
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.session import prepared
 from maskwright.report import around
 from maskwright.report.around import look_around, other_settings
 from maskwright.report.search import search_section
-from maskwright.session import prepared
-from patients import POLICY, patients, write_csv
+from maskwright.runtime.events import Progress
+from tests.patients import POLICY, patients, write_csv
 
 
 def policy(**changes: Any) -> mw.Policy:

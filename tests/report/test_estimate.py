@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import maskwright as mw
 from maskwright.report.estimate import EXAMPLE, estimate
-from patients import POLICY, patients, write_csv
+from tests.patients import POLICY, patients, write_csv
 
 
 @st.composite

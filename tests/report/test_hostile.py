@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import maskwright as mw
-from patients import HEADER, POLICY, forget, patients, write_csv
+from tests.patients import HEADER, POLICY, forget, patients, write_csv
 
 EVIL = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",

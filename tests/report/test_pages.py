@@ -15,7 +15,7 @@ import yaml
 import maskwright as mw
 from maskwright.report.charts import STYLE
 from maskwright.report.html import page, table
-from patients import POLICY, patients, write_csv
+from tests.patients import POLICY, patients, write_csv
 
 # What is written on what: text, and (from 3:1 on) lines and marks that carry meaning.
 TEXT = [

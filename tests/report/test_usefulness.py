@@ -14,7 +14,7 @@ import yaml
 import maskwright as mw
 from maskwright.report.bars import distribution, paired, percent
 from maskwright.report.usefulness import Shares, named_groupings, spreads_of
-from patients import POLICY, patients, write_csv
+from tests.patients import POLICY, patients, write_csv
 
 
 @pytest.mark.parametrize("recoding", ["generalise", "bucketize"])

@@ -35,7 +35,7 @@ def cluster(workers: int, cores: int, memory: str, options: str = "") -> Iterato
     """The address of a cluster; each worker has so many cores and so much memory for its executors."""
     import pyspark
 
-    from maskwright.engines.spark.session import java_home
+    from maskwright.engines.spark.spark_session import java_home
 
     folder = Path(tempfile.mkdtemp(prefix="maskwright-test-spark-"))
     spark = Path(pyspark.__file__).parent

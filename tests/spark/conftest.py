@@ -1,16 +1,17 @@
-"""One Spark cluster and one session for all tests here (see `MARKS`: they run in one process)."""
+"""One Spark cluster and one session for all tests here: they run in one process (see tests/conftest.py)."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from support import unavailable
 from tests.spark import cluster, people
+from tests.support import unavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,11 +19,28 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def master() -> Iterator[str]:
-    """The address of a standalone cluster: one master, two workers."""
+    """The address of a standalone cluster: one master, two workers; a second one in the same run is a failure."""
+    begun = Path(
+        tempfile.gettempdir(),
+        f"maskwright-test-spark-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}",
+    )
+    try:
+        begun.touch(exist_ok=False)
+    except FileExistsError:
+        pytest.fail(
+            "another process of this run has started a cluster: the tests were torn apart", pytrace=False
+        )
+    try:
+        yield from _started()
+    finally:
+        begun.unlink()
+
+
+def _started() -> Iterator[str]:
     try:
         import pyspark  # noqa: F401
 
-        from maskwright.engines.spark.session import java_home
+        from maskwright.engines.spark.spark_session import java_home
 
         java_home()
     except Exception as problem:
@@ -42,7 +60,7 @@ def master() -> Iterator[str]:
 def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
-    from maskwright.engines.spark.session import java_home
+    from maskwright.engines.spark.spark_session import java_home
 
     if (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)

@@ -24,13 +24,14 @@ import pytest
 from pyarrow import parquet
 
 import maskwright as mw
-from maskwright.cli import main
-from maskwright.core.builders.intervals import Intervals
-from maskwright.core.events import Event
-from maskwright.engines import estimating, open_engine
+from maskwright.cli.commands import main
+from maskwright.engines import open_engine
 from maskwright.engines.base import Reading, SensitiveSpec, SummarySpec
+from maskwright.engines.sql import table_queries
 from maskwright.errors import HierarchyError, InputError, NotVerified
-from maskwright.verify import verify
+from maskwright.hierarchies.intervals import Intervals
+from maskwright.runtime.events import Event
+from maskwright.verification.verify import verify
 from tests.patients import HEADER, POLICY, patients, write_csv
 from tests.spark import MARKS
 from tests.spark.cluster import SMALL
@@ -119,7 +120,7 @@ def test_combinations_are_estimated_alike(
         choices = [{}, {"a": 1}, {"a": 1, "b": 1}]
         assert engine.combinations(table, spec, choices) == exact
         with monkeypatch.context() as patch:
-            patch.setattr(estimating, "SAMPLE", n // 4)
+            patch.setattr(table_queries, "SAMPLE", n // 4)
             found = engine.combinations(table, spec, choices)
         assert found != exact and all(abs(f - e) < 8 * e**0.5 for f, e in zip(found, exact, strict=True))
         engine.close()
@@ -288,6 +289,7 @@ def test_interrupted_it_stops_and_leaves_nothing(
         if event.text == step:
             Path(flag).touch()
             threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(6, Path(flag).unlink, (True,)).start()  # Spark lets tasks end that have begun
 
     with pytest.raises(KeyboardInterrupt):
         mw.anonymize(frame, POLICIES["mondrian-passed"], folder / "out", on_event=on_event)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hostile import NAMES, REFUSED, SOURCES, Rows
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
+from tests.amounts import cases
 from tests.engines.test_hostile import check_names_and_values
+from tests.hostile import NAMES, REFUSED, SOURCES, Rows
 from tests.spark import MARKS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ pytestmark = MARKS
 KINDS = ["csv", "parquet", "frame"]  # each with another recoding
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", cases(KINDS, brief=["frame"]))
 def test_every_name_and_value(
     kind: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -32,7 +33,7 @@ def test_every_name_and_value(
     check_names_and_values(kind, SOURCES.get(kind, frame), "spark", tmp_path, KINDS.index(kind), len(NAMES))
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@pytest.mark.parametrize("why", cases(REFUSED, brief=[next(iter(REFUSED))]))
 def test_names_that_cannot_be_told_apart_are_refused(why: str, spark: SparkSession, tmp_path: Path) -> None:
     names = REFUSED[why]
     engine = open_engine("spark")

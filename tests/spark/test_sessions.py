@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from maskwright.core.plan import Plan
+from maskwright.domain.recoding_plan import Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from tests.spark import MARKS
@@ -34,7 +34,7 @@ from tests.patients import patients, write_csv
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from maskwright.engines.spark.session import java_home
+from maskwright.engines.spark.spark_session import java_home
 
 folder, errors = Path(sys.argv[1]), []
 source = write_csv(folder / "p.csv", patients(40))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from maskwright.core.policy import Policy
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading
+from maskwright.policy.policy import Policy
 from maskwright.suggest import PRESETS, Suggestion, suggest
 
 ADULT = Path(str(files("maskwright") / "data" / "adult" / "adult.csv"))

@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.engines.base import Kind
-from maskwright.suggest.hierarchies import SPARSE, build, coarsening, intervals, nice, plain, without_exact
-
-from .test_suggest_roles import facts
+from maskwright.suggest.hierarchy_guess import (
+    SPARSE,
+    build,
+    coarsening,
+    intervals,
+    nice,
+    plain,
+    without_exact,
+)
+from tests.suggest.test_suggest_roles import facts
 
 
 def spec(name: str, topic: str | None, values: Sequence[Any], kind: Kind = "text", k: int = 5) -> Any:

@@ -13,8 +13,7 @@ from maskwright.errors import InputError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.suggest import Suggestion
-
-from .conftest import Suggest
+from tests.suggest.conftest import Suggest
 
 N = 120
 PEOPLE: dict[str, list[Any]] = {

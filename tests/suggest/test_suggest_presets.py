@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from maskwright.core.policy import Policy
 from maskwright.errors import UsageError
+from maskwright.policy.policy import Policy
 from maskwright.suggest import PRESETS, Suggestion
 from maskwright.suggest.presets import EMA_RISK, least_k
-
-from .conftest import Suggest
+from tests.suggest.conftest import Suggest
 
 N = 400
 CLINIC: dict[str, list[Any]] = {

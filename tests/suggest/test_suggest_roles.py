@@ -11,8 +11,7 @@ from maskwright.engines.base import Kind
 from maskwright.suggest.profile import Facts, is_date, look_at
 from maskwright.suggest.roles import Guess, guess
 from maskwright.suggest.topics import identifier_topic, is_numbering, name_parts, name_topic
-
-from .conftest import FakeEngine, fake_table
+from tests.suggest.conftest import FakeEngine, fake_table
 
 FEW = ["a", "b", "c", "d"] * 30
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.core.policy import Policy
-from maskwright.core.yaml_text import load_yaml
+from maskwright.policy.policy import Policy
+from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest import Suggestion
 from maskwright.suggest.text import comment, flow, percent, scalar
-
-from .conftest import Suggest
+from tests.suggest.conftest import Suggest
 
 HOSTILE = [
     "no", "null", "Null", "~", "yes", "y", "true", "a: b", "#x", "a #b", "- a", "-", "?", "? a", ": a",
@@ -55,7 +54,6 @@ def test_hostile_column_names(name: str) -> None:
     check(Suggest()(data, name="x.csv"), [name, "age", "disease"])
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(ANY_TEXT | WORDS, unique=True, max_size=6), ANY_TEXT)
 def test_any_column_names(names: list[str], title: str) -> None:
     names = [name for name in names if name != "age"]
@@ -64,7 +62,6 @@ def test_any_column_names(names: list[str], title: str) -> None:
     check(found, [*names, "age"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE) | WORDS, min_size=4, max_size=9, unique_by=str.strip))
 def test_any_values(values: list[str]) -> None:
     """Values stand in the text as tokens, as protected sensitive values, and nowhere else."""

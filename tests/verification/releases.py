@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import maskwright as mw
-from maskwright.core.policy import Policy
+from maskwright.policy.policy import Policy
 from tests.patients import forget
 
 QIS = ["age", "zip", "sex"]

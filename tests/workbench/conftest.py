@@ -12,12 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from maskwright.workbench.app import create_app
+from maskwright.workbench.connections import server_of
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Keys
 from maskwright.workbench.workspace import Workspace
+
+NAME = "0123456789abcdef.localhost"  # under which browsers call; tests need not resolve it
 
 
 @dataclass
@@ -80,9 +82,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     workspace = Workspace(tmp_path / "workspace")
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    keys = Keys(workspace.secret, port, frozenset({f"127.0.0.1:{port}"}), upload_limit=200_000)
+    keys = Keys(port, frozenset({NAME}), upload_limit=200_000)
     app = create_app(workspace, keys, Roots.of([tables]))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
+    server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     url = f"http://127.0.0.1:{port}"

@@ -18,7 +18,7 @@ from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Keys
 from maskwright.workbench.workspace import Workspace
-from workbench.conftest import Bench, people
+from tests.workbench.conftest import Bench, people
 
 ROLES = {
     "name": "identifier", "age": "quasi-identifier", "sex": "quasi-identifier", "town": "quasi-identifier",
@@ -317,6 +317,21 @@ def test_a_release_is_attacked_again(bench: Bench) -> None:
     assert bench.client.post(f"/api/projects/{project}/runs", json={"kind": "magic"}).status_code == 422
 
 
+def test_promises_are_shown_before_and_after_the_run(bench: Bench) -> None:
+    project, run = release(bench)
+    page = bench.client.get(f"/p/{project}/releases/{run}").text
+    assert "What is promised about belief" in page
+    assert "earlier look at this input. Not attacked" in page
+    assert "Lemma (" in page
+    same = bench.client.get(f"/p/{project}/run").text
+    assert "What is promised before it is run" in same
+    assert "other settings were tried" not in same, "the same policy makes the same release"
+    put(bench, project, "requirements", require=[{"model": "k-anonymity", "k": "7"}])
+    other = bench.client.get(f"/p/{project}/run").text
+    assert "measured: no proof covers" in other
+    assert "other settings were tried on this input" in other
+
+
 def test_the_register(bench: Bench) -> None:
     project, run = release(bench)
     url = f"/api/projects/{project}/releases/{run}/register"
@@ -364,6 +379,23 @@ def test_releases_of_the_register_are_attacked_together(bench: Bench) -> None:
     assert "Ministry" in page
     assert "intersection" in page
     assert bench.client.post(f"/api/runs/{job}/cancel").status_code == 202
+
+
+def test_a_project_whose_table_another_one_reads_is_kept(bench: Bench) -> None:
+    """The workspace may lie below a folder whose tables can be opened by path."""
+    first = bench.client.post(
+        "/api/uploads", content=people(30).encode(), headers={"X-File-Name": "a.csv"}
+    ).json()
+    bench.wait(first["id"], first["running"])
+    table = Path(first["source"]["path"])
+    other = bench.workspace.create("the same table", table)
+    refused = bench.client.delete(f"/api/projects/{first['id']}")
+    assert refused.status_code == 409
+    assert "'the same table' reads a table of this one" in refused.json()["error"]
+    assert table.exists()
+    for project in (other.id, first["id"]):
+        assert bench.client.delete(f"/api/projects/{project}").status_code == 200
+    assert not table.exists()
 
 
 def test_projects_can_be_deleted(bench: Bench) -> None:
@@ -448,7 +480,7 @@ def test_a_run_outlives_the_server(bench: Bench, slow: str) -> None:
         job = again.project(slow).jobs.get(run)
         assert job is not None
         assert job.state == "running"
-        create_app(again, Keys(again.secret, 1, frozenset()), Roots.of([bench.tables]))
+        create_app(again, Keys(1, frozenset()), Roots.of([bench.tables]))
         until = time.monotonic() + 90
         while job.state == "running":
             assert time.monotonic() < until

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from maskwright import store
+from maskwright.folder import store
 from maskwright.workbench.jobs import Board
+from maskwright.workbench.turns import Turns
 from maskwright.workbench.workspace import Workspace
 
 
@@ -50,7 +51,7 @@ def test_the_next_run_cleans_up_after_one_that_was_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that does not stop when asked is ended where it is: its unfinished files hold raw data."""
-    board = Board(tmp_path / "jobs")
+    board = Board(tmp_path / "jobs", Turns(tmp_path / "turns"))
     destination = tmp_path / "releases" / "one"
     destination.parent.mkdir()
     finished(board, "one", 1.0, destination=str(destination))
@@ -70,7 +71,7 @@ class _Done:
 def test_the_latest_run_is_the_latest_also_when_the_clock_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = Board(tmp_path / "jobs")
+    board = Board(tmp_path / "jobs", Turns(tmp_path / "turns"))
     finished(board, "first", time.time() + 86400)
     monkeypatch.setattr("maskwright.workbench.jobs.subprocess.Popen", lambda *a, **k: _Done())
     second = board.start("release", {}, "second")

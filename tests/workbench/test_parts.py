@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright import workbench
-from maskwright.core.builders import Tree
-from maskwright.core.policy import Policy
-from maskwright.core.settings import build
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyError
+from maskwright.hierarchies import Tree
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
+from maskwright.policy.policy import Policy
 from maskwright.workbench import forms
 from maskwright.workbench.api.projects import safe_name
 from maskwright.workbench.formats import marked, number, share
-from maskwright.workbench.hierarchies import as_tree_text, built, check_inside, text_of_tree, tree_of
+from maskwright.workbench.hierarchy_editor import as_tree_text, built, check_inside, text_of_tree, tree_of
 from maskwright.workbench.roots import Roots
 
 
@@ -35,11 +35,11 @@ def test_every_model_has_a_form_that_makes_it(name: str) -> None:
     for field in form.fields:
         assert field.help, f"{name}.{field.name} is not explained"
     offered = {f.name: f.default for f in form.fields} | dict(form.offered)
-    model = build(MODELS, "model", name, form.read(offered, "here"), "here")
+    model = build_registered(MODELS, "model", name, form.read(offered, "here"), "here")
     again = form.read(
         form.shown({k: v for k, v in model.model_dump(mode="json").items() if v is not None}), "here"
     )
-    assert build(MODELS, "model", name, again, "here") == model
+    assert build_registered(MODELS, "model", name, again, "here") == model
 
 
 @pytest.mark.parametrize("name", list(METHODS))
@@ -48,7 +48,7 @@ def test_every_method_has_a_form_that_makes_it(name: str) -> None:
     for field in form.fields:
         assert field.help, f"{name}.{field.name} is not explained"
     given_ = {f.name: f.default or ("2" if f.required else "") for f in form.fields}
-    built_ = build(METHODS, "method", name, form.read(given_, "here"), "here")
+    built_ = build_registered(METHODS, "method", name, form.read(given_, "here"), "here")
     assert built_.name == name
 
 
@@ -142,14 +142,20 @@ def test_any_chain_can_be_gone_on_with_as_a_tree(
 
 def test_files_must_lie_in_the_folder(tmp_path: Any) -> None:
     inside = tmp_path / "project"
-    inside.mkdir()
-    (inside / "a.csv").write_text("x", encoding="utf-8")
-    (tmp_path / "b.csv").write_text("x", encoding="utf-8")
-    (inside / "link.csv").symlink_to(tmp_path / "b.csv")
-    check_inside(inside, "a.csv", "here")
-    for file in ("../b.csv", str(tmp_path / "b.csv"), "link.csv", "missing.csv", ".", "a\0b", "x" * 5000):
+    (inside / "hierarchies" / "sub").mkdir(parents=True)
+    for file in ("hierarchies/a.csv", "hierarchies/sub/a.csv", "c.csv", "../b.csv"):
+        (inside / file).write_text("x", encoding="utf-8")
+    (inside / "hierarchies" / "link.csv").symlink_to(tmp_path / "b.csv")
+    for file in ("hierarchies/a.csv", "hierarchies/sub/a.csv"):
+        check_inside(inside, "hierarchies", file, "here")
+    for file in (
+        "../b.csv", str(tmp_path / "b.csv"), "hierarchies/link.csv", "hierarchies/missing.csv", ".", "",
+        "hierarchies", "c.csv",
+        "hierarchies/a\0b", "hierarchies/" + "x" * 5000, "hierarchies/../c.csv", "hierarchies/../hierarchies/a.csv",
+        "hierarchies/sub", "./hierarchies/a.csv",
+    ):  # fmt: skip
         with pytest.raises(PolicyError, match="has no file"):
-            check_inside(inside, file, "here")
+            check_inside(inside, "hierarchies", file, "here")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +190,7 @@ def test_names_of_uploads(sent: str, kept: str) -> None:
 
 
 def test_nothing_of_the_web_is_imported_before_it_is_needed() -> None:
-    code = "import sys, maskwright, maskwright.cli; maskwright.cli.parser(); print(sorted(sys.modules))"
+    code = "import sys, maskwright; from maskwright.cli import commands; commands.parser(); print(sorted(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for name in ("fastapi", "uvicorn", "jinja2", "starlette"):
         assert f"'{name}'" not in found

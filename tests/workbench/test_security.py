@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import socket
 import stat
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +16,10 @@ import pytest
 
 from maskwright.errors import UsageError
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import BODY_LIMIT, Guard, Keys, Refused
-from maskwright.workbench.serve import Options, _listen, size
+from maskwright.workbench.security import BODY_LIMIT, MOST_SESSIONS, OPEN, Guard, Keys, Refused
+from maskwright.workbench.serve import START_PAGE, Options, browser_names, listen, serve
 from maskwright.workbench.workspace import Workspace
-from workbench.conftest import Bench
+from tests.workbench.conftest import NAME, Bench
 
 PAGES = ["/", "/register", "/api/projects", "/api/openapi.json", "/api/register"]
 
@@ -28,11 +32,22 @@ def stranger(bench: Bench) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def browser(bench: Bench, stranger: httpx.Client) -> httpx.Client:
+def visitor(bench: Bench) -> Iterator[httpx.Client]:
+    """A browser that knows the name, and not the token."""
+    with httpx.Client(base_url=bench.url, headers={"Host": host(bench)}) as client:
+        yield client
+
+
+@pytest.fixture
+def browser(bench: Bench, visitor: httpx.Client) -> httpx.Client:
     """A browser that opened the start address: it has the cookie, and sends no token."""
-    answer = stranger.get("/start", params={"token": bench.keys.token})
+    answer = visitor.get("/start", params={"token": bench.keys.token})
     assert answer.status_code == 200
-    return stranger
+    return visitor
+
+
+def host(bench: Bench) -> str:
+    return f"{NAME}:{bench.keys.port}"
 
 
 def csrf(client: httpx.Client) -> str:
@@ -49,29 +64,116 @@ def test_nothing_without_the_token(bench: Bench, stranger: httpx.Client, path: s
     assert stranger.get(path, headers={"Cookie": f"{bench.keys.cookie}=9999999999.aa.bb"}).status_code == 401
 
 
-def test_a_wrong_token_gives_no_cookie(stranger: httpx.Client) -> None:
+def test_a_wrong_token_gives_no_cookie(visitor: httpx.Client) -> None:
     for token in ("", "wrong", "é"):
-        answer = stranger.get("/start", params={"token": token})
+        answer = visitor.get("/start", params={"token": token})
         assert answer.status_code == 401
         assert "set-cookie" not in answer.headers
 
 
-def test_the_cookie_is_strict_and_closed_to_scripts(bench: Bench, stranger: httpx.Client) -> None:
-    cookie = stranger.get("/start", params={"token": bench.keys.token}).headers["set-cookie"]
+def test_the_cookie_is_strict_and_closed_to_scripts(bench: Bench, visitor: httpx.Client) -> None:
+    cookie = visitor.get("/start", params={"token": bench.keys.token}).headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
+    assert "Domain" not in cookie  # of this name only, and not of names below it
+    assert "Max-Age" not in cookie  # it ends with the browser
+    assert "Expires" not in cookie
     assert bench.keys.token not in cookie
 
 
 def test_a_session_ends_and_cannot_be_forged(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = bench.keys
-    session = keys.new_session()
-    assert keys.is_session(session)
-    ends, nonce, signature = session.split(".")
-    assert not keys.is_session(f"{int(ends) + 1}.{nonce}.{signature}")
-    assert not Keys(b"another", 8765, frozenset()).is_session(session)
-    monkeypatch.setattr("maskwright.workbench.security.time.time", lambda: int(ends) + 1)
-    assert not keys.is_session(session)
+    session = keys.open_session()
+    assert keys.session(session.id) == session
+    for forged in ("", "x", session.id[:-1], session.id + "x", session.csrf):
+        assert keys.session(forged) is None
+    for clock, end in (("monotonic", session.ends), ("time", session.ends_at)):  # the machine may have slept
+        assert keys.session(session.id) == session
+        with monkeypatch.context() as patch:
+            patch.setattr(f"maskwright.workbench.security.time.{clock}", lambda end=end: end)
+            assert keys.session(session.id) is None
+            assert session.id not in {s.id for s in (keys.open_session(), *keys._sessions.values())}
+        keys._sessions[session.id] = session
+
+
+def test_the_page_that_tells_a_browser_the_address_goes_with_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the token: readable by its owner only, and not in the arguments of a process."""
+    opened: list[tuple[str, str, int]] = []
+    page = tmp_path / "workspace" / START_PAGE
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(
+        "webbrowser.open",
+        lambda url: opened.append((url, page.read_text("utf-8"), stat.S_IMODE(page.stat().st_mode))),
+    )
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: None)
+    before = os.umask(0o022)
+    try:
+        assert serve(Options([tmp_path], tmp_path / "workspace", port=0)) == 0
+    finally:
+        os.umask(before)
+    [(url, text, mode)] = opened
+    assert url == page.as_uri()
+    assert re.search(r"url=http://[0-9a-f]{32}\.localhost:\d+/start\?token=[\w-]{43}\"", text)
+    assert mode == 0o600
+    assert not page.exists()
+
+
+def test_a_cookie_is_of_one_start_on_one_port(bench: Bench, browser: httpx.Client) -> None:
+    """Nothing on disk makes it valid: neither after a new start, nor on another port, whatever its name is there."""
+    value = next(iter(browser.cookies.jar)).value
+    assert value is not None
+    assert browser.get("/").status_code == 200
+    for port in (bench.keys.port, bench.keys.port + 1):
+        assert Keys(port, bench.keys.names).session(value) is None
+    kept = [p.read_bytes() for p in bench.workspace.root.rglob("*") if p.is_file()]
+    assert not any(value.encode() in text or bench.keys.token.encode() in text for text in kept)
+
+
+def test_sessions_are_bounded(bench: Bench) -> None:
+    made = [bench.keys.open_session() for _ in range(MOST_SESSIONS + 1)]
+    assert bench.keys.session(made[0].id) is None
+    assert all(bench.keys.session(s.id) for s in made[1:])
+
+
+def test_a_cookie_is_worth_nothing_under_names_that_every_port_has(
+    bench: Bench, browser: httpx.Client
+) -> None:
+    """127.0.0.1 and localhost are every user's: no session begins there, and none counts."""
+    for name in ("127.0.0.1", "localhost", "[::1]"):
+        there = {"Host": f"{name}:{bench.keys.port}"}
+        assert browser.get("/api/projects", headers=there).status_code == 401
+        start = httpx.get(f"{bench.url}/start", params={"token": bench.keys.token}, headers=there)
+        assert start.status_code == 421
+        assert "set-cookie" not in start.headers
+        token = {"Authorization": f"Bearer {bench.keys.token}"}
+        assert httpx.get(f"{bench.url}/api/projects", headers=there | token).status_code == 200
+
+
+def test_log_out_ends_the_session_on_the_server(bench: Bench, browser: httpx.Client) -> None:
+    value = next(iter(browser.cookies.jar)).value
+    stolen = {"Host": host(bench), "Cookie": f"{bench.keys.cookie}={value}"}
+    assert httpx.get(bench.url, headers=stolen).status_code == 200
+    assert browser.delete("/api/session").status_code == 403  # not without the page's CSRF token
+    answer = browser.delete("/api/session", headers={"X-CSRF-Token": csrf(browser)})
+    assert answer.status_code == 200
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert httpx.get(bench.url, headers=stolen).status_code == 401
+    assert "Not logged in" in browser.get("/").text
+    again = browser.get("/start", params={"token": bench.keys.token})  # the start address opens another
+    assert again.status_code == 200
+
+
+def test_scripts_are_for_who_is_logged_in(bench: Bench, browser: httpx.Client) -> None:
+    """Whoever is not gets short answers only, so that a slow reader holds nothing."""
+    there = {"Host": host(bench)}
+    for path in OPEN:
+        assert len(httpx.get(bench.url + path, headers=there).content) < 40_000
+    large = "/static/vendor/vega.min.js"
+    assert httpx.get(bench.url + large, headers=there).status_code == 401
+    assert browser.get(large).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", ""])
@@ -202,14 +304,25 @@ def test_static_files_stay_in_their_folder(bench: Bench, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["/etc/passwd", "../../../secret.csv", "hierarchies/../../x.csv", "missing.csv"]
-)
+    "file",
+    ["/etc/passwd", "../../../secret.csv", "hierarchies/../../x.csv", "missing.csv", "../{id}/project.json",
+     "project.json", "hierarchies/../project.json", "hierarchies/./sex.csv", "hierarchies//sex.csv",
+     "jobs/../project.json", "hierarchies", "data/people.csv", "./hierarchies/sex.csv", "hierarchies/link.csv",
+     "hierarchies/..\\..\\sex.csv", "hierarchies/C:sex.csv"],
+)  # fmt: skip
 def test_policies_read_no_files_outside_their_project(bench: Bench, file: str) -> None:
     """A hierarchy file that a policy names would be read and shown; only files of the project may be."""
     (bench.workspace.root / "secret.csv").write_text("F;both\nM;both\n", encoding="utf-8")
     project = bench.opened()
+    folder = bench.workspace.project(project).folder
+    file = file.replace("{id}", project)
+    (folder / "hierarchies" / "sex.csv").write_text("F;both\nM;both\n", encoding="utf-8")
+    for name in ("..\\..\\sex.csv", "C:sex.csv"):  # unpacked elsewhere, these lead out of the folder
+        (folder / "hierarchies" / name).write_text("F;both\nM;both\n", encoding="utf-8")
+    (folder / "hierarchies" / "link.csv").symlink_to(folder / "project.json")
     text = bench.get(f"/api/projects/{project}/policy")["text"]
-    changed = re.sub(r"  sex: .*", f"  sex: {{role: quasi-identifier, hierarchy: {{file: {file}}}}}", text)
+    line = f"  sex: {{role: quasi-identifier, hierarchy: {{file: {file}}}}}"
+    changed = re.sub(r"  sex: .*", lambda _: line, text)
     assert changed != text
     answer = bench.client.put(f"/api/projects/{project}/policy", json={"text": changed})
     assert answer.status_code == 422
@@ -220,6 +333,48 @@ def test_policies_read_no_files_outside_their_project(bench: Bench, file: str) -
     assert answer.status_code == 422
     population = text + f"\npopulation: {{file: {file}}}\n"
     assert bench.client.put(f"/api/projects/{project}/policy", json={"text": population}).status_code == 422
+
+
+def test_a_policy_as_a_zip_file_has_plain_names(bench: Bench) -> None:
+    """Whoever unpacks it gets files below the folder that they chose."""
+    project = bench.opened()
+    table = "F;both\nM;both\n"
+    answer = bench.client.put(f"/api/projects/{project}/columns/2/hierarchy", json={"csv": table})
+    assert answer.status_code == 200, answer.text
+    with zipfile.ZipFile(
+        io.BytesIO(bench.client.get(f"/api/projects/{project}/policy.zip").content)
+    ) as archive:
+        policy, hierarchy = sorted(archive.namelist(), key=len)
+        assert policy == "policy.yaml"
+        assert re.fullmatch(r"hierarchies/sex-[0-9a-f]{10}\.csv", hierarchy)
+        assert archive.read(hierarchy).decode() == table
+
+
+def test_the_workspace_keeps_no_value_of_an_identifier(bench: Bench) -> None:
+    """Neither of what was guessed to be one, nor of what somebody says is one; others are read again if need be."""
+    project = bench.opened()
+    folder = bench.workspace.project(project).folder
+
+    def kept(word: str) -> list[str]:
+        return [
+            str(p.relative_to(folder))
+            for p in folder.rglob("*")
+            if p.is_file() and word in p.read_text("utf-8")
+        ]
+
+    assert kept("Person 1") == []
+    assert "values/3.json" in kept("Coimbra")
+    roles = {c["name"]: c["role"] for c in bench.get(f"/api/projects/{project}")["profile"]["columns"]}
+    assert roles["name"] == "identifier"
+    change = f"/api/projects/{project}/roles"
+    assert bench.client.put(change, json={"columns": roles | {"town": "identifier"}}).status_code == 200
+    assert "values/3.json" not in kept("Coimbra")
+    assert "Coimbra" not in bench.client.get(f"/p/{project}/columns/3").text
+    back = {"columns": roles | {"town": "quasi-identifier"}}
+    assert bench.client.put(change, json=back).status_code == 200
+    shown = bench.client.post(f"/api/projects/{project}/columns/3/preview", json={"spec": "suppress"}).json()
+    assert {row[0] for row in shown["table"]} == {"Aveiro", "Braga", "Coimbra", "Porto"}
+    assert sum(shown["rows"]) == 240
 
 
 def test_uploads_are_bounded(bench: Bench) -> None:
@@ -248,6 +403,7 @@ def test_other_bodies_are_bounded(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [("../../evil.csv", "evil.csv"), ("..%2F..%2Fevil.csv", "evil.csv"), ("a%5C..%5Cb.csv", "b.csv"),
+     ("%F0%9F%98%80" * 120 + ".csv", "\U0001f600" * 49 + ".csv"), ("x" * 9000 + ".csv", "x" * 196 + ".csv"),
      (".csv", "table.csv"), ("%00%0A.csv", "table.csv"), ("..", "table.csv"), ("", "table.csv")],
 )  # fmt: skip
 def test_names_of_uploads_stay_in_the_project(bench: Bench, sent: str, kept: str) -> None:
@@ -265,7 +421,6 @@ def test_everything_is_readable_by_its_owner_only(bench: Bench, monkeypatch: pyt
     for path in (root / "projects" / project).rglob("*.json"):
         if path.name != "request.json":  # inside a folder that nobody else can enter
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    assert stat.S_IMODE((root / "secret").stat().st_mode) == 0o600
 
 
 def test_a_workspace_is_opened_again_but_nothing_else(tmp_path: Path) -> None:
@@ -283,31 +438,58 @@ def test_a_workspace_is_opened_again_but_nothing_else(tmp_path: Path) -> None:
     first.close()
     again = Workspace(tmp_path / "new")
     assert stat.S_IMODE(again.root.stat().st_mode) == 0o700
-    assert again.secret == first.secret
     again.close()
 
 
 def test_loopback_unless_asked_otherwise() -> None:
-    listener = _listen(Options(port=0))
-    assert listener.getsockname()[0] == "127.0.0.1"
-    listener.close()
-    with pytest.raises(UsageError, match="without encryption"):
-        _listen(Options(host="0.0.0.0", port=0))  # noqa: S104
+    made = listen(Options(port=0))
+    assert {listener.getsockname()[0] for listener in made} <= {"127.0.0.1", "::1"}
+    assert len({listener.getsockname()[1] for listener in made}) == 1
+    for listener in made:
+        listener.close()
+    for address in ("0.0.0.0", "127.0.0.5"):  # noqa: S104
+        with pytest.raises(UsageError, match="without encryption"):
+            listen(Options(host=address, port=0))
     with pytest.raises(UsageError, match="not an address"):
-        _listen(Options(host="somewhere", port=0))
+        listen(Options(host="somewhere", port=0))
     with pytest.raises(UsageError, match="cannot be used"):
-        _listen(Options(port=70_000))
+        listen(Options(port=70_000))
 
 
-@pytest.mark.parametrize(("text", "n"), [("500MB", 500 * 10**6), ("2GB", 2 * 10**9), ("1.5kb", 1500)])
-def test_sizes(text: str, n: int) -> None:
-    assert size(text) == n
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_nobody_else_has_the_port_on_loopback(address: str) -> None:
+    """It listens before anybody is told; a port that somebody has on either address is not used."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    made = listen(Options(port=0))
+    port = made[0].getsockname()[1]
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        with socket.socket(family) as other, pytest.raises(OSError, match="in use"):
+            other.setsockopt(socket.SOL_SOCKET, option, 1)
+            other.bind((address, port))
+            other.listen()
+    socket.create_connection((address, port), 5).close()
+    for listener in made:
+        listener.close()
+    with (
+        socket.create_server((address, port), family=family),
+        pytest.raises(UsageError, match="cannot be used"),
+    ):
+        listen(Options(port=port))
 
 
-@pytest.mark.parametrize("text", ["", "MB", "-1GB", "1", "0MB", "1e3GB", "2 XB"])
+def test_browsers_call_by_a_name_that_nobody_knows() -> None:
+    first, second = browser_names(Options()), browser_names(Options())
+    assert first != second
+    assert re.fullmatch(r"[0-9a-f]{32}\.localhost", first[0])
+    for name in ("localhost", "127.0.0.1", "::1"):  # every port has these
+        assert re.fullmatch(r"[0-9a-f]{32}\.localhost", browser_names(Options(names=[name]))[0])
+    assert browser_names(Options(names=["Bench.example"])) == ["bench.example"]
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1GB", "1", "0MB", "1e3GB", "2 XB", "50%"])
 def test_bad_sizes(text: str) -> None:
-    with pytest.raises(UsageError, match="--max-upload"):
-        size(text)
+    with pytest.raises(UsageError, match=r"--max-upload .* is not an amount; write it as 4GB or 500MB"):
+        serve(Options(max_upload=text))
 
 
 def test_an_internal_error_shows_no_data(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from maskwright.core.adversary import Attack
-from maskwright.core.registry import Registry
+from maskwright.domain.adversary import Attack
+from maskwright.domain.registry import Registry
 
 ATTACKS: Registry[Attack] = Registry(
     __name__,
@@ -20,6 +20,7 @@ ATTACKS: Registry[Attack] = Registry(
         "absence": "absence:Absence",
         "background-join": "background_join:BackgroundJoin",
         "intersection": "intersection:Intersection",
+        "passing-columns": "passing_columns:PassingColumns",
     },
 )
 
@@ -29,7 +30,7 @@ WITHOUT_VALUES = frozenset({"linkage", "intersection"})
 
 def __getattr__(name: str) -> Any:
     if name == "possible_worlds":  # not an attack on a release: it takes rows and groups
-        from maskwright.attacks.row_worlds import possible_worlds
+        from maskwright.attacks._minimality.row_worlds import possible_worlds
 
         return possible_worlds
     return ATTACKS.class_named(name)

@@ -14,16 +14,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from maskwright.attacks.draws import Bools
-from maskwright.attacks.refusals import looked_at_values, node_classes
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, columns_of, secrets_of, threshold_of, word
-from maskwright.attacks.tails import Tail, tail_of
-from maskwright.attacks.thresholds import Threshold, thresholds_of
-from maskwright.attacks.violations import violating_shares
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Ints
-from maskwright.core.exact import show
+from maskwright.attacks._absence.greedy_tail import Tail, tail_of
+from maskwright.attacks._absence.violating_classes import violating_shares
+from maskwright.attacks._minimality.drawn_worlds import Bools
+from maskwright.attacks._minimality.refusals import looked_at_values, node_classes
+from maskwright.attacks._shared.secrets import (
+    NOTHING,
+    Secrets,
+    beside,
+    columns_of,
+    secrets_of,
+    threshold_of,
+    word,
+)
+from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target, drops_failing
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints
+from maskwright.domain.exact import number_text
 
 
 class Absence(Attack):
@@ -32,15 +40,17 @@ class Absence(Attack):
     name: ClassVar[str] = "absence"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
+    by_rows: ClassVar[bool] = True
     whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 
     def applies(self, target: Target) -> bool:
+        """Whether people were dropped because of values, for a reason that thresholds on one column state."""
         grouping = target.grouping
         if tail_of(target) is not None:
             return True
-        if getattr(target.method, "suppress", "") != "failing-classes" or not grouping.dropped_rows:
+        if not drops_failing(target) or not grouping.dropped_rows:
             return False
-        if grouping.levels is None or not grouping.classes.sensitive or grouping.summary.shared is not None:
+        if grouping.levels is None or not grouping.classes.sensitive or not grouping.summary.rows_are_people:
             return False
         if any(s.several for s in secrets_of(target)):
             return False
@@ -51,7 +61,13 @@ class Absence(Attack):
             return False
         return bool(Dropped.of(target).for_values.any())
 
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run though people were dropped because of their values; otherwise nothing."""
+        by_value = drops_failing(target) and looked_at_values(target.models)
+        return super().unable(target) if by_value and target.grouping.dropped_rows else ""
+
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief about somebody who was dropped."""
         secrets = secrets_of(target)
         rules = thresholds_of(looked_at_values(target.models), target.context) or []
         tail = tail_of(target)
@@ -92,7 +108,8 @@ class Absence(Attack):
                 if after > worst.after:
                     why = (
                         f"the last {tail.people} people in the order of the method are missing: their group never "
-                        f"satisfied the requirement; in the release {show(Fraction(held, people))} hold such a value"
+                        f"satisfied the requirement; in the release {number_text(Fraction(held, people))} hold such "
+                        "a value"
                     )
                     ends = float(after) * (1 - ROUNDING), min(1.0, float(after) * (1 + ROUNDING))
                     whom = (
@@ -116,7 +133,7 @@ ROUNDING = 1e-9  # of sums in floating point, generously
 
 
 def disjoint(rules: Sequence[Threshold]) -> bool:
-    """Does no value belong to two sets?"""
+    """Whether no value belongs to two sets."""
     codes = [code for rule in rules for code in rule.codes]
     return len(set(codes)) == len(codes)
 
@@ -131,7 +148,7 @@ class Dropped:
 
     @staticmethod
     def of(target: Target) -> Dropped:
-        """Everybody knows these classes: they are those of the published node that the release does not have."""
+        """The dropped classes, which everybody knows: those of the published node that the release does not have."""
         grouping, summary = target.grouping, target.grouping.summary
         assert grouping.levels is not None  # noqa: S101 - `applies` says so
         class_of, n = node_classes(summary, grouping.levels)
@@ -171,7 +188,7 @@ def _worst(
                                          if v in secrets.sets[code - 1])), people)  # fmt: skip
                 why = (
                     f"all {size} of their class are missing, though it was large enough: it violated the requirement; "
-                    f"in the release {show(prior)} have {secrets.name(code)}"
+                    f"in the release {number_text(prior)} have {secrets.name(code)}"
                 )
                 worst = Belief(secrets.before(code), after, whom, why)
     return worst, vulnerable

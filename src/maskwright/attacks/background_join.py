@@ -17,12 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, in_words, secrets_of, threshold_of, word
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Ints
-from maskwright.core.exact import totals
-from maskwright.core.segments import Ratios
+from maskwright.attacks._shared.secrets import (
+    NOTHING,
+    Secrets,
+    beside,
+    in_words,
+    secrets_of,
+    threshold_of,
+    word,
+)
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints
+from maskwright.domain.exact import exact_bincount
+from maskwright.domain.segments import Ratios
 from maskwright.errors import UsageError
 
 MOST_SETS = 2000  # sets of known attributes that are tried
@@ -39,17 +47,24 @@ class BackgroundJoin(Attack):
     name: ClassVar[str] = "background-join"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"values"})
+    by_rows: ClassVar[bool] = True
 
     known: tuple[str, ...] | None = None
     size: int = Field(default=1, ge=1, le=20)
 
     def applies(self, target: Target) -> bool:
+        """Whether some row shows several sensitive attributes together."""
         grouping = target.grouping
         if grouping.summary.joint is None or grouping.changes is not None:
             return False
         return any(len(names) > 1 for names in _joined(target))
 
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run though rows show several attributes together; otherwise nothing."""
+        return super().unable(target) if any(len(names) > 1 for names in _joined(target)) else ""
+
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief over all sets of known attributes."""
         rows = _Rows.of(target)
         secrets = {s.attribute: s for s in secrets_of(target)}
         worst, certain, vulnerable, tried = NOTHING, 0, 0, 0
@@ -57,7 +72,8 @@ class BackgroundJoin(Attack):
         for names, known in self._sets(target):
             tried += 1
             match = rows.match(known)
-            joins = (rows.join(known, match, secrets[name]) for name in names if name not in known)
+            asked = [name for name in names if name in secrets and name not in known]
+            joins = (rows.join(known, match, secrets[name]) for name in asked)
             found = [f for f in joins if f is not None]
             if not found:
                 continue
@@ -127,6 +143,7 @@ class _Found:
     vulnerable: int  # people for whom a belief is above the bound of the policy
 
     def belief(self, target: Target, known: Sequence[str]) -> Belief:
+        """The belief in words."""
         facts = ", ".join(f"{n} {word(v)}" for n, v in zip(known, self.values, strict=True))
         rows = "the only row of the class" if self.matching == 1 else f"{self.matching} rows of the class"
         return Belief(
@@ -148,6 +165,7 @@ class _Rows:
 
     @staticmethod
     def of(target: Target) -> _Rows:
+        """The published rows of a table."""
         grouping = target.grouping
         cells, groups, rows = grouping.cells
         joint = grouping.summary.joint
@@ -156,7 +174,7 @@ class _Rows:
         return _Rows(target, groups, values, rows)
 
     def match(self, known: Sequence[str]) -> Ints:
-        """For each row the number of its class and known values: rows with the same cannot be told apart."""
+        """The number of the class and known values of each row: rows with the same cannot be told apart."""
         match = self.group
         for name in known:
             radix = len(self.target.grouping.summary.sensitive[name].values) + 1
@@ -166,7 +184,7 @@ class _Rows:
     def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _Found | None:
         """The worst case when these attributes are known and that one is in question."""
         sensitive = self.target.grouping.summary.sensitive
-        sizes = totals(match, self.rows, int(match.max(initial=-1)) + 1)
+        sizes = exact_bincount(match, self.rows, int(match.max(initial=-1)) + 1)
         code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
         column = self.values[secrets.attribute]
         best: tuple[Fraction, int, int] | None = None
@@ -174,7 +192,7 @@ class _Rows:
         bound = threshold_of(self.target.models, secrets.attribute)
         for s, members in enumerate(secrets.sets):
             inside = np.isin(column, [code[v] for v in members if v in code])
-            held = totals(match[inside], self.rows[inside], len(sizes))
+            held = exact_bincount(match[inside], self.rows[inside], len(sizes))
             shares = Ratios(held, sizes)
             certain |= held == sizes
             above |= ~shares.at_most(bound)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks.given import Predicate, given
-from maskwright.attacks.secrets import (
+from maskwright.attacks._knowledge.written_knowledge import Predicate, given
+from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     beside,
@@ -24,19 +24,19 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Classes
-from maskwright.core.disclosure import Disclosure, Witness
-from maskwright.core.grouping import Grouping
-from maskwright.core.multivalued import BIT_VALUES
-from maskwright.core.segments import class_sums
-from maskwright.core.statements import parse_statements
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Classes
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.segments import class_sums
+from maskwright.domain.value_sets import BIT_VALUES
 from maskwright.kernels.max_disclosure import max_disclosure, measure
+from maskwright.worlds.statements.disclosure import Disclosure, Witness
+from maskwright.worlds.statements.language import parse_statements
 
 
 def _is_bit(target: Target, attribute: str) -> bool:
-    """A bit of a multi-valued column: one fact about it settles it, so that facts about others have nothing to add."""
+    """Whether it is a bit of a multi-valued column: one fact settles it, and facts about others add nothing."""
     return (
         target.grouping.summary.sensitive[attribute].values == BIT_VALUES
         and attribute in target.context.flagged
@@ -59,6 +59,7 @@ class BackgroundKnowledge(Attack):
     name: ClassVar[str] = "background-knowledge"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"facts"})
+    by_rows: ClassVar[bool] = True
 
     most: int = Field(default=5, ge=0, le=100)
     knowing: tuple[str, ...] = ()
@@ -66,10 +67,14 @@ class BackgroundKnowledge(Attack):
     draws: int = Field(default=20_000, ge=100, le=10_000_000)
 
     def applies(self, target: Target) -> bool:
+        """Whether everybody has one value of some column that is not a bit of a set."""
+        if not target.grouping.summary.rows_are_people:
+            return False
         classes = target.grouping.published_classes
         return any(one_value_each(classes, n) and not _is_bit(target, n) for n in columns_of(target))
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief given the written knowledge, or given the worst k facts."""
         secrets = secrets_of(target)
         if self.knowing or self.predicate is not None:
             found = given(target, parse_statements("\n".join(self.knowing)), self.predicate, self.draws)
@@ -118,7 +123,7 @@ class BackgroundKnowledge(Attack):
 
 
 def one_value_each(classes: Classes, attribute: str) -> bool:
-    """Has everybody one value of this column, or a missing one? Facts about sets of values are another matter."""
+    """Whether everybody has one value of this column, or a missing one; facts about sets are another matter."""
     counts = classes.sensitive[attribute]
     return bool((class_sums(counts.counts, counts.start) == classes.sizes).all())
 
@@ -139,7 +144,7 @@ def worst_case(grouping: Grouping, attribute: str, disclosure: Disclosure, k: in
 
 
 def names(witness: Witness) -> dict[tuple[int, int], str]:
-    """People as "a person of class 3"; further ones of the same class are told apart by numbers."""
+    """The people of a witness in words: "a person of class 3"; further ones of a class are numbered."""
     result = {}
     for atom in (witness.target, *witness.antecedents):
         who = "a person" if atom.person == 0 else f"person no. {atom.person + 1}"

@@ -1,8 +1,8 @@
 """Combined: the most that anybody can believe who knows the method *and* k facts about other people.
 
 What the method gives away leaves some of the possible worlds out; the facts are then the k that reveal most in those
-that are left. Where worlds are few that is computed exactly (`core.worlds.facts`); otherwise bounded, by how many of
-all worlds are left.
+that are left. Where worlds are few that is computed exactly (`worst_facts`); otherwise bounded, by how many of all
+worlds are left.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maskwright.attacks.background_knowledge import one_value_each, worst_case
-from maskwright.attacks.findings import limit
-from maskwright.attacks.minimality import searched_a_lattice
-from maskwright.attacks.refusals import part_in_words, raw_classes
-from maskwright.attacks.replay import (
+from maskwright.attacks._minimality.refusals import part_in_words, raw_classes
+from maskwright.attacks._minimality.replay import (
     Replayed,
     can_draw,
     can_replay,
@@ -25,17 +22,20 @@ from maskwright.attacks.replay import (
     replay,
     same_without_values,
 )
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
-from maskwright.attacks.timed import Timed
-from maskwright.core.adversary import About, Adversary, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.disclosure import Atom, Witness
-from maskwright.core.exact import show
-from maskwright.core.worlds.believed import RISK, believed
-from maskwright.core.worlds.explore import Bools, Budget
-from maskwright.core.worlds.facts import SETS, Block, bound_when_left, worst_facts
+from maskwright.attacks._shared.findings import limit
+from maskwright.attacks._shared.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
+from maskwright.attacks._shared.timed import Timed
+from maskwright.attacks.background_knowledge import one_value_each, worst_case
+from maskwright.attacks.minimality import searched_a_lattice
+from maskwright.domain.adversary import About, Adversary, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.exact import number_text
 from maskwright.kernels.max_disclosure import max_disclosure, measure
+from maskwright.worlds.sampling.belief_intervals import RISK, belief_intervals
+from maskwright.worlds.sampling.world_sampler import Bools, WorldBudget
+from maskwright.worlds.statements.disclosure import Atom, Witness
+from maskwright.worlds.statements.worst_facts import SETS, WorldBlock, bound_when_left, worst_facts
 
 CELLS = 4_000_000  # people times worlds that are kept in memory
 
@@ -46,18 +46,22 @@ class Combined(Timed):
     name: ClassVar[str] = "combined"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "facts"})
+    by_rows: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
+        """Whether the method is known, rows are people, and everybody has one value of each column."""
         grouping = target.grouping
-        if target.method is None or grouping.changes is not None or grouping.summary.shared is not None:
+        if target.method is None or grouping.changes is not None or not grouping.summary.rows_are_people:
             return False
         classes = grouping.published_classes
         return bool(classes.sensitive) and all(one_value_each(classes, name) for name in classes.sensitive)
 
     def suits(self, adversary: Adversary) -> bool:
+        """Whether the adversary knows the method and some facts."""
         return adversary.knows_method and adversary.facts > 0
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief of somebody who knows the method and the worst k facts."""
         secrets, k = secrets_of(target), max(1, adversary.facts)
         measures: dict[str, Any] = {"facts": k, **beside(target, secrets)}
         if target.worlds_alike or (
@@ -67,7 +71,7 @@ class Combined(Timed):
             kind, knowing = "exact", "values decided nothing, so that the method adds nothing to the facts"
         elif can_replay(target) and can_draw(target):
             kept = _Kept()
-            replayed = replay(target, Budget(self.draws, self.seconds), kept)
+            replayed = replay(target, WorldBudget(self.draws, self.seconds), kept)
             found = {s.attribute: _on_top(target, s, replayed, kept, k) for s in secrets}
             exact = all(f.kind == "exact" for f in found.values())
             kind, knowing = "exact" if exact else "bounded", "the method and its parameters, and the facts"
@@ -100,12 +104,15 @@ WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not
 
 @dataclass(frozen=True)
 class _Found:
+    """The worst belief about one column, and how many people are above the bound."""
+
     belief: Belief
     kind: str
     vulnerable: int
     negations: Fraction | None = None
 
     def as_measure(self) -> dict[str, Any]:
+        """The finding as a figure of a report."""
         more = {} if self.negations is None else {"negations": self.negations}
         return {"worst": self.belief, "kind": self.kind, "vulnerable_people": self.vulnerable, **more}
 
@@ -143,17 +150,17 @@ def _on_top(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k
 
 
 def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found | None:
-    _tally, deals = replayed.tally, replayed.tally.deals
+    _tally, space = replayed.tally, replayed.tally.space
     codes = replayed.places.codes[secrets.attribute]
     worlds, good = codes[np.array(kept.worlds)], np.array(kept.good)
-    block_of_place = deals.block[deals.group]
+    block_of_place = space.block[space.group]
     blocks, parts = [], []
-    for b in range(deals.n_blocks):
+    for b in range(space.n_blocks):
         places = np.flatnonzero(block_of_place == b)
         parts.append((worlds[good[:, b]][:, places], places))
-    if sum(Block.sets(w, k) for w, _ in parts) > SETS:
+    if sum(WorldBlock.sets(w, k) for w, _ in parts) > SETS:
         return None
-    blocks = [Block(w, places, 0, k) for w, places in parts]
+    blocks = [WorldBlock(w, places, 0, k) for w, places in parts]
     best = worst_facts(blocks, k)
     counts = target.grouping.published_classes.sensitive[secrets.attribute]
     if best is None:
@@ -196,7 +203,7 @@ def _in_words(
 def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _Found:
     """At most what facts can do when no more than the share of worlds that are not kept is left out."""
     tally = replayed.tally
-    least = np.sort(believed(tally, np.zeros((tally.deals.n_items, 0), dtype=bool)).least)[: k + 1]
+    least = np.sort(belief_intervals(tally, np.zeros((tally.space.n_items, 0), dtype=bool)).least)[: k + 1]
     chance = Fraction(float(np.prod(least)))  # atoms are about at most k + 1 blocks
     counts = _missing_as_a_value(target.grouping.published_classes.sensitive[secrets.attribute])
     ratio = max_disclosure(counts, k).ratios[k]
@@ -205,7 +212,7 @@ def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _F
     upper = bound_when_left(ratio, chance, k)
     sure = "" if tally.listed.all() else f" ({1 - RISK:.0%} confidence)"
     why = (
-        f"with {_facts(k)} alone the belief is {show(1 / (1 + ratio))}; the method leaves at least "
+        f"with {_facts(k)} alone the belief is {number_text(1 / (1 + ratio))}; the method leaves at least "
         f"{float(chance):.1%} of all worlds{sure}, which cannot raise it beyond this"
     )
     belief = _anything(target, secrets, k, why, upper)

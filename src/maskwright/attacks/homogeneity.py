@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maskwright.attacks.secrets import (
+from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     beside,
@@ -20,10 +20,11 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.distances import distances
-from maskwright.core.grouping import Grouping
+from maskwright.attacks._shared.several_rows import worst_person
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.distances import class_distances
+from maskwright.domain.grouping import Grouping
 
 
 class Homogeneity(Attack):
@@ -34,14 +35,26 @@ class Homogeneity(Attack):
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:
-        return bool(target.grouping.published_classes.sensitive)
+        """Whether sensitive values are published, and it is known whose rows they are."""
+        return bool(target.grouping.published_classes.sensitive) and not self.unable(target)
+
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run: people have several rows, and it is not known how many."""
+        summary = target.grouping.summary
+        if summary.sensitive and summary.owned is None and not summary.rows_are_people:
+            return (
+                "people have several rows, and the release does not say how many; anonymize the table again"
+            )
+        return ""
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst share of a secret in a class, or the worst belief about a person with several rows."""
         found = secrets_of(target)
         only = len(found) == 1
         measures = {s.attribute: measured(target, s, only) for s in found}
         worst = max((m["worst"] for m in measures.values()), key=lambda b: (b.after, -b.before))
-        bounded = any(s.several and any(len(members) > 1 for members in s.sets) for s in found)
+        people = target.grouping.summary.owned is not None
+        bounded = not people and any(s.several and any(len(members) > 1 for members in s.sets) for s in found)
         return Beliefs(
             self.name, adversary.name, "bounded" if bounded else "exact", worst,
             {"attributes": measures, **beside(target, found)},
@@ -57,16 +70,21 @@ def measured(target: Target, secrets: Secrets, only: bool) -> dict[str, Any]:
         owner[~shares.at_most(threshold)],
     )
     whole, _ = reference_of(target, secrets.attribute)
-    distance = distances(grouping.published_classes.sensitive[secrets.attribute], whole, "equal")
+    worst, vulnerable = worst_share(grouping, secrets), int(secrets.sizes[np.unique(above)].sum())
+    published = int(secrets.sizes.sum())
+    if grouping.summary.owned is not None:
+        worst, vulnerable = worst_person(grouping, secrets, threshold)
+        published = grouping.summary.owned.n_people
+    distance = class_distances(grouping.published_classes.sensitive[secrets.attribute], whole, "equal")
     farthest = distance.argmax()
     return {
-        "worst": worst_share(grouping, secrets),
+        "worst": worst,
         "homogeneous_classes": len(alike),
         "people_in_homogeneous_classes": int(secrets.sizes[alike].sum()),
         "share_in_homogeneous_classes": _of(int(secrets.sizes[alike].sum()), secrets),
         "threshold": threshold,
-        "vulnerable_people": (vulnerable := int(secrets.sizes[np.unique(above)].sum())),
-        "vulnerable_share": _of(vulnerable, secrets),
+        "vulnerable_people": vulnerable,
+        "vulnerable_share": Fraction(vulnerable, published) if published else Fraction(0),
         "largest_distance": Fraction(0) if farthest is None else distance[farthest],
         "values_not_flagged": secrets.values_not_flagged,
         "worst_share_of_a_value_not_flagged": secrets.worst_not_flagged(),
@@ -86,6 +104,7 @@ def worst_share(grouping: Grouping, secrets: Secrets) -> Belief:
 
 
 def shown_belief(grouping: Grouping, secrets: Secrets, entry: int) -> Belief:
+    """The belief that one entry of the counts shows, in words."""
     group, code = int(secrets.counts.owner[entry]), int(secrets.counts.codes[entry])
     held, size = int(secrets.counts.counts[entry]), int(secrets.sizes[group])
     return Belief(

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from maskwright.attacks.crowd import Cells, Crowd
-from maskwright.attacks.homogeneity import worst_share
-from maskwright.attacks.links import link
-from maskwright.attacks.same_attribute import Shares, beliefs
-from maskwright.attacks.secrets import (
+from maskwright.attacks._joins.people import Cells, Crowd
+from maskwright.attacks._joins.row_links import link
+from maskwright.attacks._joins.same_attribute import Shares, beliefs
+from maskwright.attacks._joins.set_sizes import worst_of_sets
+from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     beside,
@@ -28,9 +29,9 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.attacks.set_sizes import worst_of_sets
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
+from maskwright.attacks.homogeneity import worst_share
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.errors import UsageError
 
 MOST_PAIRS = 300  # of tables, of which the correspondence of rows is measured
@@ -47,19 +48,27 @@ class Intersection(Attack):
     name: ClassVar[str] = "intersection"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"releases"})
+    by_rows: ClassVar[bool] = True
 
     set_sizes: Mapping[str, tuple[int, int]] = Field(default_factory=dict)
 
     def applies(self, target: Target) -> bool:
+        """Whether there are other tables about the same people."""
         return bool(target.beside)
 
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run though there are several tables; otherwise nothing."""
+        return super().unable(target) if target.beside else ""
+
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief from all tables of a release."""
         found = self.over(target.tables, adversary)
         if found is None:
             raise UsageError("intersection needs several tables about the same people")
         return found
 
     def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
+        """The worst belief from these tables together; None: fewer than two, or without joint values."""
         if len(targets) < 2 or any(t.grouping.summary.joint is None for t in targets):
             return None
         crowd = Crowd.of(targets)
@@ -71,7 +80,9 @@ class Intersection(Attack):
         vulnerable: dict[str, Fraction] = {}
         every: list[Secrets] = []
         for name, tables in where.items():
-            secrets = next(s for s in secrets_of(targets[tables[0]]) if s.attribute == name)
+            secrets = next((s for s in secrets_of(targets[tables[0]]) if s.attribute == name), None)
+            if secrets is None:  # not asked for
+                continue
             every.append(secrets)
             bound = threshold_of(targets[tables[0]].models, name, len(where) == 1)
             if len(tables) == 1:
@@ -120,7 +131,7 @@ class Intersection(Attack):
                 for t, g in zip(tables, found.classes, strict=True)
             )
             table = targets[where[found.bit][0]]
-            secrets = next(s for s in secrets_of(table) if s.attribute == found.bit)
+            secrets = next(s for s in secrets_of(replace(table, secrets=None)) if s.attribute == found.bit)
             belief = Belief(
                 secrets.before(1), found.share, f"everybody with {groups}",
                 f"their sets hold between {least} and {most} values, so what the tables show of the other values "

@@ -2,8 +2,9 @@
 
 The prosecutor knows that the person is in the table: the chance to pick the right row is one over the people of the
 class. The journalist knows a population of which the table is a part: one over the people of the population who match
-the class. The marketer links everybody: the share linked correctly is the average of those chances. How few attributes
-are enough to single somebody out is told by the minimal unique sets (see `maskwright.core.uniques`).
+the class; where there is no table of them, that is estimated from the sample. The marketer links everybody: the share
+linked correctly is the average of those chances. How few attributes are enough to single somebody out is told by the
+minimal unique sets (see `maskwright.domain.unique_sets`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from maskwright.attacks.secrets import HALF, dropped_people, people_in_words
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.population import count_matches, furnished
-from maskwright.core.uniques import minimal_uniques
+from maskwright.attacks._shared.sample_risks import sampled_risks
+from maskwright.attacks._shared.secrets import HALF, dropped_people, people_in_words
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs, Kind
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping, exact_view
+from maskwright.domain.references import count_matches, furnished_classes
+from maskwright.domain.sample import Floats
+from maskwright.domain.unique_sets import minimal_uniques
+
+EXACT: Kind = "exact"
+ESTIMATED: Kind = "estimated"
 
 
 class Linkage(Attack):
@@ -38,16 +44,21 @@ class Linkage(Attack):
     unique_sets: int = Field(default=4, ge=0, le=10)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst chance to match a person to the right row, and risks before and after."""
         grouping = exact_view(target.grouping) if target.exact else target.grouping
         before, after = grouping.summary.tuple_sizes, grouping.classes.sizes
         measures: dict[str, Any] = {"before": risks(before), "after": risks(after)}
-        matching = population(target, grouping)
-        worst = _prosecutor(grouping, before)
+        matching, estimated = population(target, grouping), sampled_risks(target, grouping)
+        worst, kind = _prosecutor(grouping, before), EXACT
         if matching is not None:
             theirs, now = matching
             measures["journalist"] = {"before": matched(before, theirs), "after": matched(after, now)}
             if adversary.name == "journalist":
                 worst = _journalist(grouping, theirs, now)
+        if estimated is not None:
+            measures["estimated"] = estimated[2]
+            if matching is None and adversary.name == "journalist":
+                worst, kind = _estimated(grouping, estimated[0], estimated[1]), ESTIMATED
         if self.unique_sets:
             measures["singled_out"] = self._uniques(grouping, before)
         limit = _limit(target)
@@ -60,7 +71,7 @@ class Linkage(Attack):
             "dropped_people": dropped_people(target.grouping),
             "dropped_for_missing_values": grouping.summary.dropped_missing,
         }
-        return Beliefs(self.name, adversary.name, "exact", worst, measures)
+        return Beliefs(self.name, adversary.name, kind, worst, measures)
 
     def _uniques(self, grouping: Grouping, sizes: Ints) -> dict[str, Any]:
         """Which combinations of attributes single people out: in the raw table, and by published labels."""
@@ -95,8 +106,16 @@ def _journalist(grouping: Grouping, before: Ints, after: Ints) -> Belief:
     )
 
 
+def _estimated(grouping: Grouping, before: Floats, after: Floats) -> Belief:
+    """The journalist without a list of the population."""
+    worst = int(np.argmax(after))
+    why = "how many of the population match this class is estimated from the sample (individual risk)"
+    first, last = (Fraction(float(risk)) for risk in (before.max(), after[worst]))
+    return Belief(before=first, after=last, whom=people_in_words(grouping, worst), why=why)
+
+
 def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
-    """People of the population who match each raw tuple, and each published class; None where that is not known.
+    """The people of the population who match each raw tuple, and each published class; None where that is not known.
 
     Whoever is in the table belongs to the population too, even where the population table misses somebody.
     """
@@ -105,7 +124,7 @@ def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
         return None
     attributes, codes = grouping.summary.attributes, grouping.summary.codes
     raw = count_matches(census, [h.levels[0].blocks for h in attributes], codes)
-    now = furnished(grouping, frozenset({"population"}), census).population
+    now = furnished_classes(grouping, frozenset({"population"}), census).population
     if now is None:
         return None
     return np.maximum(raw, grouping.summary.tuple_sizes), np.maximum(now, grouping.classes.sizes)
@@ -151,7 +170,7 @@ EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
 def histogram(sizes: Ints) -> list[dict[str, object]]:
-    """People by the size of their class."""
+    """The number of people by the size of their class."""
     result: list[dict[str, object]] = []
     for low, high in zip(EDGES, (*EDGES[1:], None), strict=True):
         inside = (sizes >= low) & (sizes < high) if high else sizes >= low

@@ -7,46 +7,39 @@ of it violates the requirement. The belief in a secret is its share over the pos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks.counting import counted
-from maskwright.attacks.draws import can_deal, every_world, refused_at_least
-from maskwright.attacks.external_list import with_list
-from maskwright.attacks.findings import Finding, Kind, as_shown, at_most, enumerated
-from maskwright.attacks.partitions import cut_family, cut_finding
-from maskwright.attacks.refusals import (
-    FULL_DOMAIN,
+from maskwright.attacks._minimality.closed_form import counted
+from maskwright.attacks._minimality.credibility_routes import other_route
+from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
+from maskwright.attacks._minimality.enumeration import every_world, labels_repeat
+from maskwright.attacks._minimality.external_list import with_list
+from maskwright.attacks._minimality.partitions import cut_family, cut_finding
+from maskwright.attacks._minimality.refusals import (
     Parts,
     looked_at_values,
     raw_classes,
     refusals,
     some_levels_were_excluded,
 )
-from maskwright.attacks.refused_cuts import cut_worlds, cuts_evenly
-from maskwright.attacks.replay import (
-    Replayed,
-    can_draw,
-    can_replay,
-    replay,
-    same_without_values,
-)
-from maskwright.attacks.replayed import posterior_distances, replay_findings
-from maskwright.attacks.routes import other_route
-from maskwright.attacks.row_methods import replayed_by
-from maskwright.attacks.secrets import (
-    Secrets,
-    beside,
-    secrets_of,
-)
-from maskwright.attacks.thresholds import Threshold, deciding, thresholds_of
-from maskwright.attacks.timed import Timed
-from maskwright.core.adversary import About, Adversary, Knowledge, Target
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.guarantees import BLIND, family, promise
-from maskwright.core.worlds.explore import Budget
+from maskwright.attacks._minimality.refused_cuts import cut_worlds, cuts_evenly
+from maskwright.attacks._minimality.replay import Replayed, can_draw, can_replay, replay, same_without_values
+from maskwright.attacks._minimality.replay_findings import posterior_distances, replay_findings
+from maskwright.attacks._minimality.row_methods import replayed_by
+from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated
+from maskwright.attacks._shared.secrets import Secrets, beside, secrets_of
+from maskwright.attacks._shared.thresholds import Threshold, deciding, thresholds_of
+from maskwright.attacks._shared.timed import Timed
+from maskwright.domain.adversary import About, Adversary, Knowledge, Target
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.method import Analysis
+from maskwright.promise.method_promise import promise_of_method
+from maskwright.promise.policy_promise import promise_of
+from maskwright.worlds.sampling.world_sampler import WorldBudget
 
 
 class Minimality(Timed):
@@ -59,36 +52,42 @@ class Minimality(Timed):
     name: ClassVar[str] = "minimality"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
+    by_rows: ClassVar[bool] = True
 
     method: Callable[..., Any] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:
+        """Whether some way to analyse this release is known."""
         if other_route(target) is not None:
             return True
         classes = target.grouping.classes
         if not classes.sensitive or target.grouping.changes is not None:
             return False
-        if target.grouping.summary.shared is not None or any(s.several for s in secrets_of(target)):
+        if not target.grouping.summary.rows_are_people or any(s.several for s in secrets_of(target)):
             return False
         if self.method is not None:
             return can_draw(target)
-        if target.method is None:
-            return False
-        proven = shows_all(target) or searched_a_lattice(target) or cut_family(target) is not None
-        return proven or (can_draw(target) and (can_replay(target) or cuts_evenly(target)))
+        return target.method is not None and any(way.fits(target) for way in WAYS)
+
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run; nothing where the method adds nothing to what the classes show."""
+        return (
+            "" if target.worlds_alike else super().unable(target)
+        )  # then the method adds nothing to the classes
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief over the worlds in which the method publishes the same."""
         secrets = secrets_of(target)
         measures: dict[str, Any] = beside(target, secrets)
-        measures["status"] = "measured" if self.method is not None else _status(target, secrets)
-        replayed = self._replayed(target)
-        if replayed is not None:
-            found, more = replay_findings(target, secrets, replayed)
+        measures["status"] = "measured" if self.method is not None else _status(target, secrets, KNOWS_METHOD)
+        budget = WorldBudget(self.draws, self.seconds)
+        if self.method is not None:
+            found, more = replay_findings(target, secrets, replayed_by(target, self.method, budget))
         else:
-            found, more = self._without_worlds(target, secrets)
+            found, more = analysed(target, secrets, budget)
         measures |= {"knowing": METHOD} | more
         if self.method is None and searched_a_lattice(target):
-            measures |= self._refused(target, secrets)
+            measures |= refused_nodes(target, secrets)
         measures |= with_list(target, secrets)
         worst = max(found, key=lambda f: (f.belief.upper, f.belief.after, -f.belief.before))
         published = int(target.grouping.classes.sizes.sum())
@@ -100,137 +99,210 @@ class Minimality(Timed):
             self.name, adversary.name, "estimated" if rests else worst.kind, worst.belief, measures
         )
 
-    def _replayed(self, target: Target) -> Replayed | None:
-        """What is left of all possible worlds, where nothing better fits."""
-        budget = Budget(self.draws, self.seconds)
-        if self.method is not None:
-            return replayed_by(target, self.method, budget)
-        if other_route(target) is not None or shows_all(target) or cut_family(target) is not None:
-            return None
-        if cuts_evenly(target) and can_draw(target):
-            return cut_worlds(target, budget)
-        if not (can_replay(target) and can_draw(target)):
-            return None
-        if searched_a_lattice(target) and same_without_values(target):
-            return None
-        return replay(target, budget)
 
-    def _without_worlds(
-        self, target: Target, secrets: Sequence[Secrets]
-    ) -> tuple[list[Finding], dict[str, Any]]:
-        """By what is proven or counted in closed form."""
-        route = other_route(target)
-        if route is not None:
-            return route(target, secrets, ROUTE_DRAWS)
-        if cut_family(target) is not None and not shows_all(target):
-            return [cut_finding(target, s) for s in secrets], {}
-        if not shows_all(target) and not (can_replay(target) and can_draw(target)):
-            return self._refusals_alone(target, secrets)
-        why = BLIND_METHOD if shows_all(target) else SAME
+Found = tuple[list[Finding], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to find out what a method gives away.
+
+    Attributes:
+        fits: can it say anything about this release?
+        findings: what it finds, for each column of secrets, and what is to be said besides; None: it could not.
+    """
+
+    fits: Callable[[Target], bool]
+    findings: Callable[[Target, Sequence[Secrets], WorldBudget], Found | None]
+
+
+def analysed(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
+    """The findings of the first way that fits and comes to an end."""
+    for way in WAYS:
+        found = way.findings(target, secrets, budget) if way.fits(target) else None
+        if found is not None:
+            findings, more = found
+            if not more.pop("by labels", False) and labels_repeat(target):
+                more.setdefault("assumption", ONE_CLASS)
+            return findings, more
+    raise ValueError("no way to attack this release by its method is known")
+
+
+def _own(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
+    own = _own_analysis(target)
+    if own is None:
+        return None
+    findings = [Finding(own(target.grouping, s.attribute, s.sets), "exact", 0) for s in secrets]
+    return findings, {"knowing": "the method, as its own analysis says"}
+
+
+def _route(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
+    route = other_route(target)
+    return None if route is None else route(target, secrets, ROUTE_DRAWS)
+
+
+def _every_world(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
+    listed = every_world(target, budget)
+    if listed is None:
+        return None
+    findings, more = replay_findings(target, secrets, listed)
+    return findings, more | {"by labels": True}
+
+
+def _shown(why: str) -> Callable[[Target, Sequence[Secrets], WorldBudget], Found]:
+    """The belief is what each group shows, and why."""
+
+    def _findings(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
         return [as_shown(target, s, why) for s in secrets], posterior_distances(target, secrets)
 
-    def _refused(self, target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
-        """What a full-domain search refused, and what each refusal alone tells."""
-        refused, others = refusals(target)
-        rules = thresholds_of(looked_at_values(target.models), target.context)
-        classes, raw = target.grouping.classes, raw_classes(target.grouping)
-        decided, paper = deciding(rules, refused, classes), deciding(rules, [raw], classes)
-        return {
-            "refused": [p.words for p in refused],
-            "others": others,
-            "one refusal at a time": [
-                {
-                    "refused": parts.words,
-                    "whole release": counted(target, s, decided, parts, "release").as_measure(),
-                    "per class": counted(target, s, decided, parts, "class").as_measure(),
-                }
-                for s in secrets
-                for parts in refused
-                if decided is not None and decided.attribute == s.attribute
-            ],
-            "per class (paper)": [
-                counted(target, s, paper, raw, "class", target.least_people).as_measure()
-                for s in secrets
-                if paper is not None and paper.attribute == s.attribute
-            ],
-        }
-
-    def _refusals_alone(
-        self, target: Target, secrets: Sequence[Secrets]
-    ) -> tuple[list[Finding], dict[str, Any]]:
-        """The search cannot be repeated: what is used is that finer nodes were refused."""
-        refused, _ = refusals(target)
-        rules = thresholds_of(looked_at_values(target.models), target.context)
-        decided = deciding(rules, refused, target.grouping.classes)
-        more: dict[str, Any] = {"knowing": REFUSALS}
-        if some_levels_were_excluded(target.grouping) or target.grouping.search.get("optimal") is False:
-            more["assumption"] = "every finer level was allowed, and tried"
-        return self._knowing_all(target, secrets, refused, decided), more
-
-    def _knowing_all(
-        self, target: Target, secrets: Sequence[Secrets], refused: Sequence[Parts], decided: Threshold | None
-    ) -> list[Finding]:
-        """The belief of somebody who knows that every one of these nodes was refused."""
-        if not refused:
-            why = "no finer node was refused for its sensitive values alone"
-            return [as_shown(target, s, why) for s in secrets]
-        listed = every_world(target, refused)
-        if listed is not None and not len(listed.kept):
-            return [as_shown(target, s, "no world explains what was refused") for s in secrets]
-        findings = []
-        chance: Fraction | None = None if listed is None else listed.chance
-        for s in secrets:
-            if listed is not None and s.attribute in listed.crowd.codes:
-                findings.append(enumerated(target, s, listed, [p.words for p in refused]))
-            elif (
-                listed is None
-                and len(refused) == 1
-                and decided is not None
-                and decided.attribute == s.attribute
-            ):
-                findings.append(counted(target, s, decided, refused[0], "release"))
-            else:
-                kind: Kind = "sampled" if listed is None else "bounded"
-                if chance is None:
-                    chance = Fraction(refused_at_least(target, refused, min(self.draws, REFUSAL_DRAWS)))
-                findings.append(at_most(target, s, chance, len(refused), kind))
-        return findings
+    return _findings
 
 
+def _cuts(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
+    return [cut_finding(target, s) for s in secrets], {}
+
+
+def _worlds(
+    explored: Callable[[Target, WorldBudget], Replayed],
+) -> Callable[[Target, Sequence[Secrets], WorldBudget], Found]:
+    def _findings(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
+        return replay_findings(target, secrets, explored(target, budget))
+
+    return _findings
+
+
+def _can_run_again(target: Target) -> bool:
+    return can_replay(target) and can_draw(target)
+
+
+def refused_nodes(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
+    """The nodes that a full-domain search refused, and what each refusal alone tells."""
+    refused, others = refusals(target)
+    rules = thresholds_of(looked_at_values(target.models), target.context)
+    classes, raw = target.grouping.classes, raw_classes(target.grouping)
+    decided, paper = deciding(rules, refused, classes), deciding(rules, [raw], classes)
+    return {
+        "refused": [p.words for p in refused],
+        "others": others,
+        "one refusal at a time": [
+            {
+                "refused": parts.words,
+                "whole release": counted(target, s, decided, parts, "release").as_measure(),
+                "per class": counted(target, s, decided, parts, "class").as_measure(),
+            }
+            for s in secrets
+            for parts in refused
+            if decided is not None and decided.attribute == s.attribute
+        ],
+        "per class (paper)": [
+            counted(target, s, paper, raw, "class", target.least_people).as_measure()
+            for s in secrets
+            if paper is not None and paper.attribute == s.attribute
+        ],
+    }
+
+
+def _refusals_alone(
+    target: Target, secrets: Sequence[Secrets], budget: WorldBudget
+) -> tuple[list[Finding], dict[str, Any]]:
+    """The search cannot be repeated: what is used is that finer nodes were refused."""
+    refused, _ = refusals(target)
+    rules = thresholds_of(looked_at_values(target.models), target.context)
+    decided = deciding(rules, refused, target.grouping.classes)
+    more: dict[str, Any] = {"knowing": REFUSALS}
+    if some_levels_were_excluded(target.grouping) or not target.grouping.trace.complete:
+        more["assumption"] = "every finer level was allowed, and tried"
+    return _knowing_all(target, secrets, refused, decided, budget.draws), more
+
+
+def _knowing_all(
+    target: Target,
+    secrets: Sequence[Secrets],
+    refused: Sequence[Parts],
+    decided: Threshold | None,
+    draws: int,
+) -> list[Finding]:
+    """The belief of somebody who knows that every one of these nodes was refused."""
+    if not refused:
+        why = "no finer node was refused for its sensitive values alone"
+        return [as_shown(target, s, why) for s in secrets]
+    listed = refusing_worlds(target, refused)
+    if listed is not None and not len(listed.kept):
+        return [as_shown(target, s, "no world explains what was refused") for s in secrets]
+    findings = []
+    chance: Fraction | None = None if listed is None else listed.chance
+    for s in secrets:
+        if listed is not None and s.attribute in listed.crowd.codes:
+            findings.append(enumerated(target, s, listed, [p.words for p in refused]))
+        elif (
+            listed is None and len(refused) == 1 and decided is not None and decided.attribute == s.attribute
+        ):
+            findings.append(counted(target, s, decided, refused[0], "release"))
+        else:
+            kind: Kind = "sampled" if listed is None else "bounded"
+            if chance is None:
+                chance = Fraction(refused_at_least(target, refused, min(draws, REFUSAL_DRAWS)))
+            findings.append(at_most(target, s, chance, len(refused), kind))
+    return findings
+
+
+KNOWS_METHOD = Adversary("knows-method", knows_method=True)
 REFUSAL_DRAWS = 400
 ROUTE_DRAWS = 2_000
+ONE_CLASS = "it is known which of several groups with the same labels somebody is in"
 METHOD = "the method and its parameters"
 REFUSALS = "that finer nodes were refused; what nodes that are not finer tell is left out"
 SAME = "the same would have been published without a look at sensitive values"
 BLIND_METHOD = "the method gives nothing away: it would decide the same if the group's values were dealt anew"
 
 
+# Tried in this order. What is proven or counted in closed form comes before what is counted world by world, and that
+# before what is drawn; small releases are enumerated first, unless it is proven that there is nothing to find.
+WAYS: tuple[Way, ...]
+
+
+def _own_analysis(target: Target) -> Analysis | None:
+    """The analysis that a method brings with it."""
+    return None if target.method is None else target.method.decisions().analysis
+
+
 def shows_all(target: Target) -> bool:
-    """Does the method give nothing away: is the belief what each group shows, provably?"""
+    """Whether the method provably gives nothing away, so that belief is what each group shows."""
     method = target.method
     if method is None:
         return False
-    if not looked_at_values(target.models) and method.name in BLIND:
-        return True
-    proven = family(method.name, method.options()) in ("balanced", "anatomy")
-    return proven and _status(target, secrets_of(target)) == "guaranteed"
+    promises = [
+        promise_of_method(method, target.models, target.context, s.attribute, target.grouping.trace)
+        for s in secrets_of(target)
+    ]
+    return bool(promises) and all(p.shown for p in promises)
 
 
-def _status(target: Target, secrets: Sequence[Secrets]) -> str:
-    """Guaranteed, when it is proven for the method whatever the data, or measured on this release."""
-    method = target.method
-    if method is None:
-        return "measured"
-    settings = method.name, method.options(), target.models, target.context
-    promises = [promise(*settings, s.attribute, target.grouping.search).status for s in secrets]
-    return "guaranteed" if set(promises) == {"guaranteed"} else "measured"
+def _status(target: Target, secrets: Sequence[Secrets], adversary: Adversary) -> str:
+    """Guaranteed, when a proof covers the whole policy, or measured on this release."""
+    found = {promise_of(target, s.attribute, adversary).status for s in secrets}
+    return "guaranteed" if found == {"guaranteed"} else "measured"
 
 
 def searched_a_lattice(target: Target) -> bool:
-    """Is it a full-domain search whose refusals can be judged?"""
+    """Whether it is a full-domain search whose refusals can be judged."""
     method, looked = target.method, looked_at_values(target.models)
-    if method is None or method.name not in FULL_DOMAIN or target.grouping.levels is None:
+    if method is None or method.decisions().shape != "node" or target.grouping.levels is None:
         return False
-    if getattr(method, "suppress", "") == "failing-classes" and getattr(method, "suppression", 0):
+    if method.decisions().drops_failing:
         return False
     return can_deal(target) and all(m.is_local() and not m.needs() for m in looked)
+
+
+WAYS = (
+    Way(lambda t: _own_analysis(t) is not None, _own),
+    Way(lambda t: other_route(t) is not None, _route),
+    Way(lambda t: shows_all(t) and not labels_repeat(t), _shown(BLIND_METHOD)),
+    Way(_can_run_again, _every_world),
+    Way(shows_all, _shown(BLIND_METHOD)),
+    Way(lambda t: cut_family(t) is not None, _cuts),
+    Way(lambda t: cuts_evenly(t) and can_draw(t), _worlds(cut_worlds)),
+    Way(lambda t: _can_run_again(t) and searched_a_lattice(t) and same_without_values(t), _shown(SAME)),
+    Way(_can_run_again, _worlds(replay)),
+    Way(searched_a_lattice, _refusals_alone),
+)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks.secrets import (
+from maskwright.attacks._shared.secrets import (
     NOTHING,
     beside,
     clipped,
@@ -24,11 +24,11 @@ from maskwright.attacks.secrets import (
     secrets_of,
     threshold_of,
 )
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import ValueCounts
-from maskwright.core.exact import Exact
-from maskwright.core.segments import Ratios, known
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import ValueCounts
+from maskwright.domain.exact import Exact
+from maskwright.domain.segments import Ratios, known_counts
 
 Bools = NDArray[np.bool_]
 
@@ -47,12 +47,14 @@ class Similarity(Attack):
     width: Exact = Field(default=Fraction(1, 10), ge=0, lt=1)
 
     def applies(self, target: Target) -> bool:
+        """Whether some sensitive column has a hierarchy or is made of numbers."""
         return any(
             next(nodes_of(target, name), None) is not None or numbers_of(counts) is not None
             for name, counts in target.grouping.published_classes.sensitive.items()
         )
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief that a value lies under one node, or in a narrow range."""
         secrets = secrets_of(target)
         columns = {s.attribute: self._column(target, s.attribute) for s in secrets}
         worst = max((m["worst"] for m in columns.values()), key=lambda belief: (belief.after, -belief.before))
@@ -71,7 +73,7 @@ class Similarity(Attack):
             above |= over
             if belief is not None:
                 found[f"level {level}"] = belief
-        counts = known(classes.sensitive[attribute])
+        counts = known_counts(classes.sensitive[attribute])
         numbers = numbers_of(counts)
         if numbers is not None:
             belief, over = _narrow(target, attribute, counts, numbers, self.width, bound)
@@ -93,7 +95,7 @@ def _branch(
 ) -> tuple[Belief | None, Bools]:
     """The largest share of a class whose values lie under one of these nodes, and where it exceeds the bound."""
     sizes = target.grouping.published_classes.sizes
-    counts = known(target.grouping.published_classes.sensitive[attribute])
+    counts = known_counts(target.grouping.published_classes.sensitive[attribute])
     gathered = clipped(gather(counts, tuple(nodes.values())), sizes)
     shares = Ratios(gathered.counts, sizes[gathered.owner])
     above = np.zeros(len(sizes), dtype=bool)
@@ -121,7 +123,7 @@ def _belief(target: Target, attribute: str, group: int, held: int, table: int, w
 
 
 def nodes_of(target: Target, attribute: str) -> Iterator[tuple[int, dict[str, tuple[str, ...]]]]:
-    """Per level of a sensitive column's hierarchy, the nodes that cover several of its values, but not all."""
+    """The nodes of each level of a sensitive column's hierarchy that cover several of its values, but not all."""
     hierarchy = target.context.hierarchies.get(attribute)
     if hierarchy is None:
         return

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from maskwright.attacks._shared.secrets import NOTHING, Secrets, beside, reference_of, secrets_of
 from maskwright.attacks.homogeneity import shown_belief
-from maskwright.attacks.secrets import NOTHING, Secrets, beside, reference_of, secrets_of
-from maskwright.core.adversary import About, Adversary, Attack, Knowledge, Target
-from maskwright.core.beliefs import Belief, Beliefs
-from maskwright.core.classes import Ints
-from maskwright.core.distances import distances
-from maskwright.core.exact import show, text_of
-from maskwright.core.grouping import Grouping
-from maskwright.core.segments import Ratios, wide
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints
+from maskwright.domain.distances import class_distances
+from maskwright.domain.exact import number_text, text_of
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.segments import Ratios, widen_integers
 
 
 class Skewness(Attack):
@@ -29,9 +29,11 @@ class Skewness(Attack):
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:
+        """Whether sensitive values are published."""
         return bool(target.grouping.published_classes.sensitive)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The secret that is most times as likely in a class as in the whole table."""
         secrets = secrets_of(target)
         columns = {s.attribute: measured(target, s) for s in secrets}
         worst = max(columns.values(), key=lambda m: (m["ratio"], m["worst"].after))["worst"]
@@ -50,14 +52,14 @@ def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
     if len(there) < len(whole):  # otherwise nothing is copied: there may be millions of entries
         held, whole, sizes = held[there], whole[there], sizes[there]
     factor = int(max(sizes.max(initial=1), secrets.people))
-    ratios = Ratios(wide(held, factor) * secrets.people, wide(whole, factor) * sizes)
+    ratios = Ratios(widen_integers(held, factor) * secrets.people, widen_integers(whole, factor) * sizes)
     found = _largest(grouping, secrets, ratios, there, "ratio")
     doubled = _above(secrets, ratios, there, Fraction(2))
-    gains = Ratios(ratios.numerators - ratios.denominators, wide(sizes, factor) * secrets.people)
+    gains = Ratios(ratios.numerators - ratios.denominators, widen_integers(sizes, factor) * secrets.people)
     gain = _largest(grouping, secrets, gains, there, "gain")
     del ratios, gains, whole, sizes, held  # each as large as the counts
     reference, _ = reference_of(target, secrets.attribute)
-    distance = distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
+    distance = class_distances(grouping.published_classes.sensitive[secrets.attribute], reference, "equal")
     farthest = distance.argmax()
     return {
         **found,
@@ -78,7 +80,7 @@ def _largest(grouping: Grouping, secrets: Secrets, measure: Ratios, there: Ints,
     secret = secrets.name(int(secrets.counts.codes[there[top]]))
     why = f"{secret} is {_short(value)} times as likely there as in the whole table"
     if name == "gain":
-        why = f"{secret}: belief grows by {show(value)} against the whole table"
+        why = f"{secret}: belief grows by {number_text(value)} against the whole table"
     return {"worst": Belief(shown.before, shown.after, shown.whom, why), name: value}
 
 

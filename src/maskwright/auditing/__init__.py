@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.attacking import ADVERSARIES, attack_target
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.linkage import matched
 from maskwright.auditing import leaks
@@ -27,16 +26,17 @@ from maskwright.auditing.published import (
 )
 from maskwright.auditing.result import Audit, Finding
 from maskwright.auditing.strength import strongest
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.classes import Classes, Ints
-from maskwright.core.exact import show
-from maskwright.core.model import Context, Model
-from maskwright.core.verdict import Verdict
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.exact import number_text
+from maskwright.domain.model import Context, Model
+from maskwright.domain.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Table
 from maskwright.errors import PolicyError
-from maskwright.resolve import method_of
+from maskwright.pipeline.attacking import ADVERSARIES, attack_target
+from maskwright.policy.binding import method_of
 
 __all__ = ["Audit", "Finding", "Question", "audit_table"]
 
@@ -182,7 +182,8 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
         yield Finding(
             "original", "high" if alone else "note",
             f"record linkage: of {people:,} people of the original whom a published label fits, {alone:,} fit a single "
-            f"row; the highest chance to pick the right row is {show(highest)}, the average {show(average)}",
+            f"row; the highest chance to pick the right row is {number_text(highest)}, the average "
+            f"{number_text(average)}",
             {"people": people, "single": alone, "highest": highest, "average": average},
         )  # fmt: skip
     if linked.complete:
@@ -215,7 +216,8 @@ def _journalist(sizes: Ints, population: Ints) -> Finding:
     return Finding(
         "rows", "high" if found["highest"] == 1 else "note",
         f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so that somebody "
-        f"is found with at most {show(found['highest'])}; a marketer links {show(found['marketer'])} correctly",
+        f"is found with at most {number_text(found['highest'])}; a marketer links {number_text(found['marketer'])} "
+        "correctly",
         found,
     )  # fmt: skip
 

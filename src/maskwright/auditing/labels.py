@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.exact import to_fraction
-from maskwright.core.hierarchy import Hierarchy
+from maskwright.domain.exact import to_fraction
+from maskwright.domain.hierarchy import Hierarchy
 
 Bools = NDArray[np.bool_]
 Number = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"

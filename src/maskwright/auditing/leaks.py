@@ -12,10 +12,10 @@ import numpy as np
 from maskwright.auditing.order import InOrder, Trend, numbered, sorted_inside, trends
 from maskwright.auditing.published import Domains, Published, is_star
 from maskwright.auditing.result import Finding
-from maskwright.core.classes import Ints
-from maskwright.core.formulas import would_run
+from maskwright.domain.classes import Ints
+from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table
-from maskwright.engines.containers import Container, examine
+from maskwright.engines.readers.containers import Container, examine
 from maskwright.suggest.profile import NUMBER, Facts, look_at
 from maskwright.suggest.roles import guess
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints
-from maskwright.core.uniques import joined
+from maskwright.domain.classes import Ints
+from maskwright.domain.unique_sets import combined_codes
 
 ODDS = 1e-4  # what happens by chance less often than this is no chance
 DEVIATIONS = 5.0
@@ -122,4 +122,4 @@ def trends(columns: Sequence[InOrder]) -> list[Trend]:
 
 def numbered(columns: Sequence[Ints]) -> Ints:
     """A number for every combination of values: the class of each row."""
-    return joined(columns, [int(codes.max(initial=0)) + 1 for codes in columns])[0]
+    return combined_codes(columns, [int(codes.max(initial=0)) + 1 for codes in columns])[0]

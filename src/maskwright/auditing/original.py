@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from maskwright.auditing.labels import Bools, stands_for
 from maskwright.auditing.order import DEVIATIONS, correlation, numbered, ranks
 from maskwright.auditing.published import Published, require_columns
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Allocation, Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.summary import Summary
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Allocation, Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.summary import Summary
 from maskwright.engines.base import Engine, SummarySpec, Table
 
 MOST_PAIRS = (

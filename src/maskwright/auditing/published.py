@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.grouping import Allocation, Grouping, Labels
-from maskwright.core.hierarchy import TOP, Hierarchy
-from maskwright.core.model import Context, Model
-from maskwright.core.policy import Policy
-from maskwright.core.settings import nearest
-from maskwright.core.summary import Summary
+from maskwright.domain.grouping import Allocation, Grouping, Labels
+from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.model import Context, Model
+from maskwright.domain.settings import did_you_mean
+from maskwright.domain.summary import Summary
 from maskwright.engines.base import Domain, Engine, Reading, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, UsageError
-from maskwright.resolve import models_of
+from maskwright.policy.binding import models_of
+from maskwright.policy.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def require_columns(table: Table, names: Sequence[str], what: str) -> None:
     there = [c.name for c in table.columns]
     for name in names:
         if name not in there:
-            raise InputError(f"{what} has no column {name!r}; {nearest(name, there)}")
+            raise InputError(f"{what} has no column {name!r}; {did_you_mean(name, there)}")
 
 
 def _spec(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from maskwright.attacking import exceeding
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.exact import show
-from maskwright.core.release import jsonable
-from maskwright.core.verdict import Verdict
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.exact import number_text
+from maskwright.domain.release import json_value
+from maskwright.domain.verdict import Verdict
+from maskwright.pipeline.attacking import exceeding
 from maskwright.report.details import detail_lines
 from maskwright.report.html import Markup, join, page, table, tag
 
@@ -42,7 +42,7 @@ class Finding:
             "kind": self.kind,
             "severity": self.severity,
             "text": self.text,
-            "measures": jsonable(self.measures),
+            "measures": json_value(self.measures),
         }
 
 
@@ -112,7 +112,7 @@ class Audit:
         for b in self.beliefs:
             text = b.sentence() if self.original else _without_original(b)
             if b in self.above:
-                bound = show(self.max_belief or Fraction(0))
+                bound = number_text(self.max_belief or Fraction(0))
                 said.append((1, "high", f"above the bound of {bound}: {text}"))
             else:
                 worst = b.worst.upper
@@ -182,8 +182,8 @@ def _without_original(beliefs: Beliefs) -> str:
     """The sentence of an attack where nothing is known of the time before the release."""
     worst = beliefs.worst
     when = {"linkage": "", "background-knowledge": "without facts"}.get(beliefs.attack, "in the whole table")
-    before = f" ({when}: {show(worst.before)})" if when else ""
-    return f"{beliefs.attack}: at worst {show(worst.after)}{before} for {worst.whom}; {worst.why}"
+    before = f" ({when}: {number_text(worst.before)})" if when else ""
+    return f"{beliefs.attack}: at worst {number_text(worst.after)}{before} for {worst.whom}; {worst.why}"
 
 
 def _listed(lines: Sequence[str]) -> Markup:
@@ -198,7 +198,7 @@ def strength(verdict: Verdict) -> tuple[str, str, str, str]:
         if v is not None and v not in ("equal", "prosecutor", False)
     }
     setting = ", ".join(f"{k} = {v}" for k, v in shown.items()) if verdict.ok else "none holds"
-    worst = "" if verdict.worst is None else f"{verdict.quantity} {show(verdict.worst)}"
+    worst = "" if verdict.worst is None else f"{verdict.quantity} {number_text(verdict.worst)}"
     return verdict.model, verdict.attribute or "", setting, worst
 
 

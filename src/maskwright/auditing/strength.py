@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskwright.core.classes import Classes
-from maskwright.core.model import Context, Model
-from maskwright.core.settings import build
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.model import Context, Model
+from maskwright.domain.settings import build_registered
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import InputError, PolicyError
 from maskwright.models import MODELS
 
@@ -93,7 +93,7 @@ def _strongest(
 
 
 def _built(name: str, values: Mapping[str, Any]) -> Model:
-    return build(MODELS, "model", name, values, name)
+    return build_registered(MODELS, "model", name, values, name)
 
 
 def _settings(near: str) -> dict[str, str]:

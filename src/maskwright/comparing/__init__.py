@@ -1,7 +1,7 @@
 """Compare policies on one table: the worst belief against usefulness, so that a custodian can choose.
 
-Nothing is published. Every look is remembered (`maskwright.history`): a release that is made later on the same input
-says that its settings may have been chosen by their outcome, and guarantees nothing that such a choice would void.
+Nothing is published. Every look is remembered (`maskwright.pipeline.history`): a release that is made later on the same
+input says that its settings may have been chosen by their outcome, and guarantees nothing that such a choice voids.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from maskwright import history
 from maskwright.attacks import ATTACKS
 from maskwright.comparing.cache import Cache
 from maskwright.comparing.pareto import pareto_front
 from maskwright.comparing.points import Candidate, candidates
-from maskwright.core.events import Event, Progress
-from maskwright.core.policy import Policy
-from maskwright.core.release import Release
-from maskwright.core.verdict import plain
+from maskwright.domain.release import Release
+from maskwright.domain.verdict import plain_number
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
-from maskwright.job import Job, metrics_named
 from maskwright.metrics import METRICS
-from maskwright.resolve import reading
-from maskwright.trials import Trials
+from maskwright.pipeline import history
+from maskwright.pipeline.job import Job, input_files, metrics_named, name_of
+from maskwright.pipeline.trials import Trials
+from maskwright.policy.binding import reading_options
+from maskwright.policy.policy import Policy
+from maskwright.runtime.events import Event, Progress
 
 Status = Literal["holds", "not met", "refused"]
 WORST = "worst"
@@ -70,9 +70,9 @@ class Point:
             "name": self.name,
             "status": self.status,
             "reason": self.reason,
-            "worst_belief": plain(self.worst) if self.worst is not None else None,
-            "beliefs": {name: plain(value) for name, value in self.beliefs.items()},
-            "metrics": {name: plain(value) for name, value in self.metrics.items()},
+            "worst_belief": plain_number(self.worst) if self.worst is not None else None,
+            "beliefs": {name: plain_number(value) for name, value in self.beliefs.items()},
+            "metrics": {name: plain_number(value) for name, value in self.metrics.items()},
             "rows": dict(self.rows),
             "notes": list(self.notes),
             "cached": self.cached,
@@ -87,6 +87,7 @@ class Comparison:
     utility: str = "information-loss"
     risk: str = WORST
     source: str = ""
+    inputs: tuple[Path, ...] = ()  # what was read: it is never replaced by what is saved
 
     @property
     def shown(self) -> list[Point]:
@@ -154,7 +155,7 @@ def compare(
         for number, candidate in enumerate(chosen):
             progress.step(f"comparing {number + 1} of {len(chosen)}: {candidate.name}", point=candidate.name)
             progress.share(number / len(chosen))
-            look = reading(candidate.policy)
+            look = reading_options(candidate.policy)
             if look not in prints:
                 prints[look] = trials.fingerprint(candidate.policy)
             key = kept.key(prints[look], candidate.policy, seed, costly)
@@ -177,9 +178,9 @@ def compare(
         trials.close()
     if len(problems) == len(points):
         raise problems[0]
-    found = Comparison(
-        tuple(points), utility, risk, Path(source).name if isinstance(source, (str, Path)) else ""
-    )
+    name = name_of(source) if isinstance(source, (str, Path)) else ""
+    inputs = input_files(source, *(candidate.policy for candidate in chosen))
+    found = Comparison(tuple(points), utility, risk, name, tuple(inputs))
     _check_risk(found)
     progress.emit(Event("done", f"{len(points)} policies compared"))
     return found
@@ -200,7 +201,7 @@ def _result(release: Release) -> dict[str, Any]:
         "status": "holds",
         "reason": "",
         "beliefs": {b.attack: str(b.worst.upper) for b in release.beliefs},
-        "metrics": {name: plain(value) for name, value in release.metrics.items()},
+        "metrics": {name: plain_number(value) for name, value in release.metrics.items()},
         "rows": {"published": grouping.published_rows, "suppressed": grouping.suppressed_rows},
         "notes": [n for n in release.notes if "was not measured" in n],
     }

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from maskwright import disk
-from maskwright.core.policy import Policy
-from maskwright.history import policy_hash, private_folder, state_folder
+from maskwright.pipeline.history import policy_hash, private_folder, state_folder
+from maskwright.policy.policy import Policy
+from maskwright.runtime import disk
 from maskwright.version import __version__
 
 FORMAT = 1  # counts up when the meaning of a stored result changes

@@ -7,14 +7,15 @@ import io
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maskwright import store
 from maskwright.comparing.points import movable
-from maskwright.core.exact import show
-from maskwright.core.formulas import escaped
+from maskwright.domain.exact import number_text
+from maskwright.domain.spreadsheets import escape_row
 from maskwright.errors import DestinationError
+from maskwright.folder import store
 from maskwright.metrics import METRICS
 from maskwright.report.charts import Chart, Series
 from maskwright.report.html import Markup, page, table, tag
@@ -30,18 +31,30 @@ LOOKING = (
 )
 
 
-COMPARISON = store.Kind("comparison", lambda folder: (folder / RECORD).is_file(), mode=0o700)
+PAGES = (RECORD, "comparison.csv", "chart.svg", "index.html")
 
 
-def check(destination: Path, overwrite: bool) -> None:
+def comparison_files(folder: Path) -> set[str] | None:
+    """The files that a comparison says it has; None: it is no comparison of ours."""
+    record = store.read_object(folder / RECORD)
+    points = record.get("points")
+    if not {"ok", "utility", "risk"} <= record.keys() or not isinstance(points, list):
+        return None
+    return {*PAGES, *(str(point.get("policy")) for point in points if isinstance(point, dict))}
+
+
+COMPARISON = store.Kind("comparison", comparison_files, mode=0o700)
+
+
+def check(destination: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Refuse, before any work is done, a place where the comparison could not be put."""
     store.recover(destination)
-    store.check_destination(destination, overwrite, COMPARISON)
+    store.check_destination(destination, overwrite, COMPARISON, inputs)
 
 
 def save(comparison: Comparison, destination: Path, overwrite: bool) -> Path:
     """Write the folder beside its place, then rename it."""
-    with store.Stage(destination, overwrite, COMPARISON) as stage:
+    with store.Stage(destination, overwrite, COMPARISON, comparison.inputs) as stage:
         try:
             _fill(comparison, stage.content)
         except OSError as problem:
@@ -88,7 +101,7 @@ def as_csv(comparison: Comparison) -> str:
     )  # fmt: skip
     for number, point in enumerate(comparison.points, start=1):
         beliefs = [_number(point.beliefs.get(a)) for a in attacks]
-        writer.writerow(escaped(
+        writer.writerow(escape_row(
             [number, point.name, point.status, "yes" if point.name in front else "no", _number(point.worst),
              *beliefs, *(_number(point.metrics.get(m)) for m in metrics), point.rows.get("published", ""),
              point.rows.get("suppressed", ""), point.reason]
@@ -184,9 +197,9 @@ def _points_table(comparison: Comparison) -> Markup:
     rows = [
         (
             _no(comparison, p), p.name, "yes" if p.name in front else "",
-            show(p.worst).split(" ")[0] if p.worst is not None else "",
+            number_text(p.worst).split(" ")[0] if p.worst is not None else "",
             _short(p, chosen[0]),
-            *(show(p.beliefs[a]).split(" ")[0] if a in p.beliefs else "" for a in attacks),
+            *(number_text(p.beliefs[a]).split(" ")[0] if a in p.beliefs else "" for a in attacks),
             *(_short(p, m) for m in chosen[1:]),
         )
         for p in comparison.points

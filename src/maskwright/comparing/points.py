@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskwright.core.policy import Policy
-from maskwright.core.settings import nearest
+from maskwright.domain.settings import did_you_mean
 from maskwright.errors import PolicyError, UsageError
-from maskwright.history import policy_hash, with_files
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.resolve import method_of, models_of
+from maskwright.pipeline.history import policy_hash
+from maskwright.policy.binding import method_of, models_of
+from maskwright.policy.policy import Policy
 
 MOST = 1000  # points of one comparison
 RECODINGS = ("generalise", "bucketize", "permute")
@@ -72,8 +72,7 @@ def crossed(base: Policy, grid: Mapping[str, Sequence[Any]]) -> list[tuple[str, 
         settings, notes = base.to_dict(), list[str]()
         for key, value in zip(keys, chosen, strict=True):
             notes += _set(settings, key, _plain(value))
-        policy = Policy.of(settings, "grid")
-        policy._folder = base.folder
+        policy = Policy.of(settings, "grid").beside(base)
         pairs = dict(zip(keys, chosen, strict=True))
         result.append((" ".join(f"{key}={pairs[key]}" for key in grid), policy, tuple(notes)))
     return result
@@ -85,7 +84,7 @@ def _set(values: dict[str, Any], key: str, value: Any) -> list[str]:
         return _set_method(values, str(value))
     if key == "recoding":
         if value not in RECODINGS:
-            raise UsageError(f"grid: there is no recoding {value!r}; {nearest(str(value), RECODINGS)}")
+            raise UsageError(f"grid: there is no recoding {value!r}; {did_you_mean(str(value), RECODINGS)}")
         values["recoding"] = value
         return []
     places = _places(values, key)
@@ -102,7 +101,7 @@ def _set(values: dict[str, Any], key: str, value: Any) -> list[str]:
 
 def _set_method(values: dict[str, Any], name: str) -> list[str]:
     if name not in METHODS:
-        raise UsageError(f"grid: there is no method {name!r}; {nearest(name, METHODS)}")
+        raise UsageError(f"grid: there is no method {name!r}; {did_you_mean(name, METHODS)}")
     old = values["method"]
     if name == old["name"]:
         return []
@@ -177,5 +176,4 @@ def _distinct(found: list[Candidate]) -> list[Candidate]:
 
 def movable(policy: Policy) -> Policy:
     """The same policy with absolute paths, so that it can be written to another folder and run from there."""
-    values = with_files(policy.to_dict(), lambda file: str((policy.folder / file).resolve()))
-    return Policy.of(values, "policy")
+    return policy.with_files(lambda file: str((policy.folder / file).resolve()))

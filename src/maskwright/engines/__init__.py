@@ -13,7 +13,7 @@ Factory = Callable[[str | None, Path | None, int | None, str | None], Engine]
 
 
 def _duckdb(memory: str | None, temp: Path | None, threads: int | None, master: str | None) -> Engine:
-    from maskwright.engines.duck import DuckDBEngine
+    from maskwright.engines.duckdb.engine import DuckDBEngine
 
     if master is not None:
         raise UsageError("a master is for Spark; say engine spark, too (--engine spark --master …)")
@@ -21,7 +21,7 @@ def _duckdb(memory: str | None, temp: Path | None, threads: int | None, master: 
 
 
 def _spark(memory: str | None, temp: Path | None, threads: int | None, master: str | None) -> Engine:
-    from maskwright.engines.spark.engine import SparkEngine
+    from maskwright.engines.spark.spark_engine import SparkEngine
 
     return SparkEngine(memory, master)
 
@@ -31,9 +31,13 @@ ENGINES: dict[str, Factory] = {"duckdb": _duckdb, "spark": _spark}
 
 def engine_for(source: Any) -> str:
     """The engine of a source when nobody asked for one: where the data is."""
-    from maskwright.engines.spark.session import is_frame
+    return "spark" if is_spark_frame(source) else "duckdb"
 
-    return "spark" if is_frame(source) else "duckdb"
+
+def is_spark_frame(source: Any) -> bool:
+    """Is this a data frame of PySpark? Answered without importing it."""
+    kind = type(source)
+    return kind.__module__.startswith("pyspark.sql") and any(c.__name__ == "DataFrame" for c in kind.__mro__)
 
 
 def open_engine(
@@ -53,7 +57,7 @@ def open_engine(
         master: of a Spark cluster, as "spark://host:7077", "yarn" or "local[4]".
     """
     if name not in ENGINES:
-        from maskwright.core.settings import nearest
+        from maskwright.domain.settings import did_you_mean
 
-        raise UsageError(f"there is no engine {name!r}; {nearest(name, ENGINES)}")
+        raise UsageError(f"there is no engine {name!r}; {did_you_mean(name, ENGINES)}")
     return ENGINES[name](memory, temp, threads, master)

@@ -18,13 +18,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints
-from maskwright.core.events import Progress
-from maskwright.core.formulas import Formulas
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.multivalued import SetColumn
-from maskwright.core.plan import GroupPlan, Plan
-from maskwright.core.summary import Summary
+from maskwright.domain.classes import Ints
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import GroupPlan, Plan
+from maskwright.domain.spreadsheets import Formulas
+from maskwright.domain.summary import Summary
+from maskwright.domain.value_sets import SetColumn
+from maskwright.runtime.events import Progress
 
 Format = Literal["csv", "parquet"]
 Kind = Literal["text", "integer", "number", "boolean", "date", "timestamp", "other"]
@@ -43,7 +43,7 @@ class Reading:
     lists: tuple[str, ...] = ()  # columns of a frame that hold lists of values
     sheet: str | None = None
     labels: bool = False
-    escaped: bool = False  # a CSV file of ours whose cells were escaped (core/formulas.py)
+    escaped: bool = False  # a CSV file of ours whose cells were escaped (domain/spreadsheets.py)
     trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
 
     @staticmethod
@@ -206,8 +206,10 @@ class Engine(Protocol):
         No row is copied. Refuses a value that its hierarchy does not know, naming it.
         """
 
-    def sample(self, table: Table, rows: int) -> list[dict[str, str | None]]:
-        """A few rows as canonical text, for before/after examples and profiles."""
+    def sample(
+        self, table: Table, rows: int, columns: Sequence[str] | None = None
+    ) -> list[dict[str, str | None]]:
+        """A few rows as canonical text, for before/after examples; nothing is read of columns that are not named."""
 
     def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
         """(number of distinct combinations, rows whose combination is unique)."""

@@ -8,12 +8,12 @@ def counting(keys: Array, n_keys: int, order: Array) -> None: ...
 def deal(owner: Array, start: Array, items: Array) -> None: ...
 def ranges(codes: Array, d: int, order: Array, lo: Array, hi: Array, least: Array, most: Array) -> None: ...
 def cut(
-    codes: Array, d: int, order: Array, lo: Array, hi: Array, dims: Array, mode: int, parts: int, fresh: Array,
-    bounds: Array,
+    codes: Array, d: int, order: Array, lo: Array, hi: Array, dims: Array, mode: int, parts: int, cell: int,
+    fresh: Array, bounds: Array,
 ) -> None: ...  # fmt: skip
 def choose(
-    codes: Array, d: int, order: Array, lo: Array, hi: Array, parts: int, blocks: Array, leaves: Array,
-    first: Array, size: Array, levels: Array, base: Array, scale: Array, dims: Array,
+    codes: Array, d: int, order: Array, lo: Array, hi: Array, parts: int, cell: int, blocks: Array,
+    leaves: Array, first: Array, size: Array, levels: Array, base: Array, scale: Array, dims: Array,
 ) -> None: ...  # fmt: skip
 def count(
     values: Array, radix: int, order: Array, lo: Array, hi: Array, start: Array, codes: Array, counts: Array

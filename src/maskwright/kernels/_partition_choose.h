@@ -42,20 +42,38 @@ static void part_ranges(const float *rows, const int32_t *place, Py_ssize_t n, P
     }
 }
 
-/* rows: n members of `wide` (a multiple of LANES) attributes, d of which there are. */
-static int32_t best_dimension(Work *w, const Labels *t, const double *scale, const float *rows, Py_ssize_t n,
-                              Py_ssize_t d, Py_ssize_t wide, Py_ssize_t q, const float *range, float *low, float *high,
-                              int32_t *inner)
+/* w->place = the sorted position of each member's value of attribute `a` in its cell; 0: no cell has two values. */
+static int places_in_cells(Work *w, const float *rows, Py_ssize_t n, Py_ssize_t cell, Py_ssize_t wide, Py_ssize_t a)
 {
-    inner_bounds(n, q, inner);
+    int32_t *value = w->value, *place = w->place;
+    int differ = 0;
+    for (Py_ssize_t from = 0; from < n && !w->failed; from += cell) {
+        int32_t least = INT32_MAX, most = INT32_MIN;
+        for (Py_ssize_t i = 0; i < cell; i++) {
+            int32_t v = (int32_t)rows[(from + i) * wide + a];
+            value[i] = v;
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+        }
+        differ |= least < most;
+        w->place = place + from;
+        positions(w, cell, least, most, 0);
+    }
+    w->place = place;
+    return differ;
+}
+
+/* rows: n members, cell after cell, of `wide` (a multiple of LANES) attributes, d of which there are. */
+static int32_t best_dimension(Work *w, const Labels *t, const double *scale, const float *rows, Py_ssize_t n,
+                              Py_ssize_t cell, Py_ssize_t d, Py_ssize_t wide, Py_ssize_t q, const float *range,
+                              float *low, float *high, int32_t *inner)
+{
+    inner_bounds(cell, q, inner);
     double best = 0;
     int32_t chosen = -1;
     for (Py_ssize_t a = 0; a < d; a++) {
-        if (range[a] >= range[wide + a])
+        if (range[a] >= range[wide + a] || !places_in_cells(w, rows, n, cell, wide, a))
             continue;
-        for (Py_ssize_t i = 0; i < n; i++)
-            w->value[i] = (int32_t)rows[i * wide + a];
-        positions(w, n, (int32_t)range[a], (int32_t)range[wide + a], 0);
         if (w->failed)
             return -1;
         part_ranges(rows, w->place, n, wide, inner, q, low, high);
@@ -63,7 +81,7 @@ static int32_t best_dimension(Work *w, const Labels *t, const double *scale, con
         for (Py_ssize_t b = 0; b < d; b++) {
             int64_t sum = 0;
             for (Py_ssize_t p = 0; p < q; p++) {
-                int64_t members = ((p + 1) * n + q - 1) / q - (p * n + q - 1) / q;
+                int64_t members = (((p + 1) * cell + q - 1) / q - (p * cell + q - 1) / q) * (n / cell);
                 int64_t c = members ? coverage(t, b, (int32_t)low[p * wide + b], (int32_t)high[p * wide + b]) : 0;
                 sum += c > 1 ? (c - 1) * members : 0;
             }
@@ -90,9 +108,9 @@ static int labels_fit(const Labels *t, Py_ssize_t d, Py_ssize_t room)
 static PyObject *choose(PyObject *self, PyObject *args)
 {
     Buffers s = {.n = 12};
-    Py_ssize_t d, q;
-    if (!PyArg_ParseTuple(args, "y*ny*y*y*ny*y*y*y*y*y*y*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &q, &s.b[4],
-                          &s.b[5], &s.b[6], &s.b[7], &s.b[8], &s.b[9], &s.b[10], &s.b[11]))
+    Py_ssize_t d, q, cell;
+    if (!PyArg_ParseTuple(args, "y*ny*y*y*nny*y*y*y*y*y*y*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &q, &cell,
+                          &s.b[4], &s.b[5], &s.b[6], &s.b[7], &s.b[8], &s.b[9], &s.b[10], &s.b[11]))
         return NULL;
     const int32_t *codes = s.b[0].buf, *order = s.b[1].buf;
     const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf;
@@ -101,7 +119,7 @@ static PyObject *choose(PyObject *self, PyObject *args)
     int32_t *dims = s.b[11].buf;
     Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4, rows = d > 0 ? s.b[0].len / 4 / d : 0;
     int bad = d < 1 || q < 2 || q > 1000000 || s.b[3].len / 8 != groups || s.b[11].len / 4 != groups ||
-              s.b[4].len != s.b[5].len || !segments_fit(lo, hi, groups, n);
+              s.b[4].len != s.b[5].len || !segments_fit(lo, hi, groups, n) || !cells_fit(lo, hi, groups, cell);
     for (int i = 6; i <= 10 && !bad; i++)
         bad = s.b[i].len / 8 != d;
     bad = bad || !labels_fit(&t, d, s.b[4].len / 4);
@@ -136,7 +154,9 @@ static PyObject *choose(PyObject *self, PyObject *args)
                 bad |= range[a] < 0 || range[wide + a] >= (float)t.size[a];
             if (bad)
                 break;
-            dims[g] = best_dimension(&w, &t, scale, members, m, d, wide, q, range, low, high, inner);
+            dims[g] = -1;
+            if (m)
+                dims[g] = best_dimension(&w, &t, scale, members, m, cell ? cell : m, d, wide, q, range, low, high, inner);
         }
         Py_END_ALLOW_THREADS
         failed = w.failed;

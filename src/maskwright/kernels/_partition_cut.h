@@ -141,65 +141,94 @@ static void inner_bounds(Py_ssize_t n, Py_ssize_t q, int32_t *inner)
 
 enum { EVEN, STRICT_LT, STRICT_LE };
 
-/* fresh[lo..hi) = the rows of a group, part after part; bounds = where the parts begin, and the end. */
-static void cut_group(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t lo, int64_t hi,
-                      Py_ssize_t dim, int mode, Py_ssize_t q, int32_t *fresh, int64_t *bounds, int64_t *cursor,
-                      int32_t *inner)
+/* w->value[0..n) = the ranks of order[from..from + n); `least`, `most`: their ends. */
+static void load_values(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t from, Py_ssize_t n,
+                        Py_ssize_t dim, int32_t *least, int32_t *most)
 {
-    Py_ssize_t n = hi - lo;
-    int32_t least = INT32_MAX, most = INT32_MIN;
+    *least = INT32_MAX;
+    *most = INT32_MIN;
     for (Py_ssize_t i = 0; i < n; i++) {
         if (i + AHEAD < n)
-            ASK_FOR(codes, (Py_ssize_t)order[lo + i + AHEAD] * d + dim);
-        int32_t v = codes[(Py_ssize_t)order[lo + i] * d + dim];
+            ASK_FOR(codes, (Py_ssize_t)order[from + i + AHEAD] * d + dim);
+        int32_t v = codes[(Py_ssize_t)order[from + i] * d + dim];
         w->value[i] = v;
-        least = v < least ? v : least;
-        most = v > most ? v : most;
+        *least = v < *least ? v : *least;
+        *most = v > *most ? v : *most;
     }
-    Py_ssize_t at = mode == STRICT_LE ? (n - 1) / 2 : n / 2;
-    int32_t middle = n ? positions(w, n, least, most, at) : 0;
+}
+
+/* fresh[lo..hi) = the rows of a group, left part first; bounds = where the parts begin, and the end. */
+static void cut_strictly(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t lo, int64_t hi,
+                         Py_ssize_t dim, int mode, int32_t *fresh, int64_t *bounds)
+{
+    Py_ssize_t n = hi - lo;
+    int32_t least, most;
+    load_values(w, codes, d, order, lo, n, dim, &least, &most);
+    int32_t middle = n ? positions(w, n, least, most, mode == STRICT_LE ? (n - 1) / 2 : n / 2) : 0;
     if (w->failed)
         return;
-    if (mode != EVEN) {
-        int64_t left = 0;
-        for (Py_ssize_t i = 0; i < n; i++) {
-            w->place[i] = mode == STRICT_LT ? w->value[i] >= middle : w->value[i] > middle;
-            left += !w->place[i];
-        }
-        bounds[0] = lo;
-        bounds[1] = lo + left;
-        bounds[2] = hi;
-        cursor[0] = lo;
-        cursor[1] = lo + left;
-        for (Py_ssize_t i = 0; i < n; i++)
-            fresh[cursor[w->place[i]]++] = order[lo + i];
-        return;
+    int64_t left = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        w->place[i] = mode == STRICT_LT ? w->value[i] >= middle : w->value[i] > middle;
+        left += !w->place[i];
     }
-    inner_bounds(n, q, inner);
+    bounds[0] = lo;
+    bounds[1] = lo + left;
+    bounds[2] = hi;
+    int64_t cursor[2] = {lo, lo + left};
+    for (Py_ssize_t i = 0; i < n; i++)
+        fresh[cursor[w->place[i]]++] = order[lo + i];
+}
+
+/* The same into q parts of each cell of `cell` rows: the first parts of all cells, then their second parts, ... */
+static void cut_evenly(Work *w, const int32_t *codes, Py_ssize_t d, const int32_t *order, int64_t lo, int64_t hi,
+                       Py_ssize_t dim, Py_ssize_t q, Py_ssize_t cell, int32_t *fresh, int64_t *bounds, int64_t *cursor,
+                       int32_t *inner)
+{
+    Py_ssize_t n = hi - lo, cells = cell ? n / cell : 0;
+    inner_bounds(cell, q, inner);
     bounds[0] = cursor[0] = lo;
     bounds[q] = hi;
     for (Py_ssize_t j = 1; j < q; j++)
-        bounds[j] = cursor[j] = lo + inner[j - 1];
-    for (Py_ssize_t i = 0; i < n; i++)
-        fresh[cursor[part_of(w->place[i], inner, q)]++] = order[lo + i];
+        bounds[j] = cursor[j] = lo + inner[j - 1] * cells;
+    for (Py_ssize_t c = 0; c < cells; c++) {
+        int64_t from = lo + c * cell;
+        int32_t least, most;
+        load_values(w, codes, d, order, from, cell, dim, &least, &most);
+        positions(w, cell, least, most, 0);
+        if (w->failed)
+            return;
+        for (Py_ssize_t i = 0; i < cell; i++)
+            fresh[cursor[part_of(w->place[i], inner, q)]++] = order[from + i];
+    }
+}
+
+/* Are all segments of cells of this size? (0: each is one cell) */
+static int cells_fit(const int64_t *lo, const int64_t *hi, Py_ssize_t groups, Py_ssize_t cell)
+{
+    for (Py_ssize_t g = 0; g < groups && cell > 0; g++)
+        if ((hi[g] - lo[g]) % cell)
+            return 0;
+    return cell >= 0;
 }
 
 static PyObject *cut(PyObject *self, PyObject *args)
 {
     Buffers s = {.n = 7};
-    Py_ssize_t d, q;
+    Py_ssize_t d, q, cell;
     int mode;
-    if (!PyArg_ParseTuple(args, "y*ny*y*y*y*inw*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &mode, &q,
-                          &s.b[5], &s.b[6]))
+    if (!PyArg_ParseTuple(args, "y*ny*y*y*y*innw*w*", &s.b[0], &d, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &mode, &q,
+                          &cell, &s.b[5], &s.b[6]))
         return NULL;
     const int32_t *codes = s.b[0].buf, *order = s.b[1].buf, *dims = s.b[4].buf;
     const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf;
     int32_t *fresh = s.b[5].buf;
     int64_t *bounds = s.b[6].buf;
     Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4;
-    int bad = d < 1 || q < 2 || q > 1000000 || (mode != EVEN && q != 2) || s.b[3].len / 8 != groups ||
+    int bad = d < 1 || q < 2 || q > 1000000 || (mode != EVEN && (q != 2 || cell)) || s.b[3].len / 8 != groups ||
               s.b[4].len / 4 != groups || s.b[5].len / 4 != n || s.b[6].len / 8 != groups * (q + 1) ||
-              !segments_fit(lo, hi, groups, n) || !order_fits(order, n, s.b[0].len / 4 / d);
+              !segments_fit(lo, hi, groups, n) || !cells_fit(lo, hi, groups, cell) ||
+              !order_fits(order, n, s.b[0].len / 4 / d);
     for (Py_ssize_t g = 0; g < groups && !bad; g++)
         bad = dims[g] < 0 || dims[g] >= d;
     if (bad)
@@ -207,11 +236,17 @@ static PyObject *cut(PyObject *self, PyObject *args)
     Work w;
     int64_t *cursor = malloc(sizeof(int64_t) * (size_t)(q + 1));
     int32_t *inner = malloc(sizeof(int32_t) * (size_t)q);
-    int failed = work_new(&w, largest_segment(lo, hi, groups)) < 0 || !cursor || !inner;
+    int failed = work_new(&w, cell ? cell : largest_segment(lo, hi, groups)) < 0 || !cursor || !inner;
     if (!failed) {
         Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t g = 0; g < groups && !w.failed; g++)
-            cut_group(&w, codes, d, order, lo[g], hi[g], dims[g], mode, q, fresh, bounds + g * (q + 1), cursor, inner);
+        for (Py_ssize_t g = 0; g < groups && !w.failed; g++) {
+            int64_t *ends = bounds + g * (q + 1);
+            if (mode == EVEN)
+                cut_evenly(&w, codes, d, order, lo[g], hi[g], dims[g], q, cell ? cell : hi[g] - lo[g], fresh, ends,
+                           cursor, inner);
+            else
+                cut_strictly(&w, codes, d, order, lo[g], hi[g], dims[g], mode, fresh, ends);
+        }
         Py_END_ALLOW_THREADS
         failed = w.failed;
     }

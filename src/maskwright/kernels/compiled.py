@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.exact import entropy_at_least
-from maskwright.core.rules import (
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.exact import entropy_at_least
+from maskwright.domain.rules import (
     Closeness,
     DistinctAtLeast,
     EntropyAtLeast,
@@ -21,8 +21,8 @@ from maskwright.core.rules import (
     ShareAtMost,
     SizeAtLeast,
 )
-from maskwright.kernels.lattice import Check, Problem
-from maskwright.kernels.rules import closeness_tables, farthest
+from maskwright.kernels.node_check import Check, Problem
+from maskwright.kernels.rule_checks import closeness_tables, farthest
 
 _lattice: Any
 try:
@@ -135,6 +135,7 @@ class CompiledChecker:
         )
 
     def check(self, places: tuple[int, ...]) -> Check:
+        """Check the node at these places."""
         return Check(*_lattice.check(self.handle, places))
 
 

@@ -19,10 +19,10 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core import disclosure as exact
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.disclosure import Bucket, Disclosure, Ratio
-from maskwright.kernels.disclosure import Floats, Ranked, chunks, compiled, error
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.kernels.minimize import Floats, Ranked, chunks, compiled, error
+from maskwright.worlds.statements import disclosure as exact
+from maskwright.worlds.statements.disclosure import Bucket, Disclosure, Ratio
 
 TINY = 1e-290  # below it a float may have lost digits to underflow
 
@@ -96,7 +96,7 @@ class Minima:
         """Improve on the best of column c with these rows, where one of them does."""
         atoms = exact.atoms_of(c, self.k)
         roof = bound_of(ranked, rows, atoms, "roof")
-        value = exact.column(roof, c, self.k)
+        value = exact.bucket_column(roof, c, self.k)
         if not less(value, self.best[c][0]):
             return
         reached = ranked.target[rows] == roof.target
@@ -131,7 +131,7 @@ def max_disclosure(counts: ValueCounts, k: int, kernel: ModuleType | None = comp
     minima = Minima(k)
     for first, ranked, table in chunks(counts, k, kernel):
         minima.look(ranked, table, first)
-    return exact.assemble(minima.best, k, counts.of_class)
+    return exact.assemble_disclosure(minima.best, k, counts.of_class)
 
 
 class Alone(Sequence[Fraction]):
@@ -151,7 +151,7 @@ class Alone(Sequence[Fraction]):
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         counts = self.counts.of_class(range(len(self))[index])
-        return exact.belief(Bucket.of(counts, self.k + 1).ratio(self.k + 1))
+        return exact.belief_of_ratio(Bucket.of(counts, self.k + 1).ratio(self.k + 1))
 
     def floats(self) -> Floats:
         """The same, rounded."""
@@ -173,7 +173,7 @@ def measure(
         alone = table[2 * k]
         here = slice(first, first + len(alone))
         ratios[here], fails[here] = alone, _at_most(ranked, alone, limit, k)
-    return exact.assemble(minima.best, k, counts.of_class), Alone(counts, k, ratios), fails
+    return exact.assemble_disclosure(minima.best, k, counts.of_class), Alone(counts, k, ratios), fails
 
 
 def _at_most(ranked: Ranked, ratios: Floats, limit: Fraction, k: int) -> NDArray[np.bool_]:

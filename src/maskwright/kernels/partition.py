@@ -1,8 +1,9 @@
 """Partitions of rows: ranges and cuts of many groups at once, and the value counts of groups.
 
 A group is a segment lo..hi of `order`, which lists rows; `codes` holds the rank of each quasi-identifier, one line
-per row. Nothing but their places in `order` tells rows apart: it may as well list the cells of the rows, again and
-again, with one line of `codes` per cell. Each function calls the compiled kernel where it is installed and its numpy
+per row. A group may consist of cells, runs of `cell` rows, each of which is then cut at its own median. Nothing but
+their places in `order` tells rows apart: it may as well list the combinations of values that rows share, again and
+again, with one line of `codes` for each. Each function calls the compiled kernel where it is installed and its numpy
 twin where it is not; the results are the same.
 """
 
@@ -16,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints, ValueCounts
+from maskwright.domain.classes import Ints, ValueCounts
 
 compiled: ModuleType | None
 try:
@@ -27,6 +28,7 @@ except ImportError:  # not compiled at installation
 Int32s = NDArray[np.int32]
 Mode = Literal["even", "lt", "le"]
 SAMPLE = 2048
+RUN = 32  # members of a cell in a sample, at least
 WORD = 62  # ranks that share a mask
 MODES: dict[Mode, int] = {"even": 0, "lt": 1, "le": 2}
 
@@ -114,6 +116,11 @@ def _sorted(values: Int32s, owner: Ints) -> Ints:
     return place
 
 
+def _cells(owner: Ints, cell: int) -> Ints:
+    """The cell of each member, of segments that consist of cells; 0: a segment is one cell."""
+    return np.arange(len(owner)) // cell if cell else owner
+
+
 def even_bounds(lo: Ints, hi: Ints, parts: int) -> Ints:
     """Where `parts` parts of each segment begin, and its end: sizes differ by at most one, larger ones first."""
     j = np.arange(parts + 1)
@@ -128,24 +135,27 @@ def cut(
     dims: Int32s,
     mode: Mode = "even",
     parts: int = 2,
+    cell: int = 0,
     kernel: ModuleType | None = compiled,
 ) -> tuple[Int32s, Ints]:
     """Cut each segment along its dimension: the rows part after part, and the bounds of the parts.
 
-    even: by (rank, place in `order`) into parts whose sizes differ by at most one.
+    even: by (rank, place in `order`) into parts whose sizes differ by at most one. `cell`: each run of so many rows is
+    cut by itself, and a part is the union of the runs' parts, run after run (0: a segment is one run).
     lt: ranks below that at sorted place ⌊n/2⌋ to the left. le: ranks up to that at ⌊(n−1)/2⌋ to the left.
     """
     fresh = order.copy()
     bounds = np.empty((len(lo), parts + 1), dtype=np.int64)
     if kernel is not None:
-        kernel.cut(codes, codes.shape[1], order, lo, hi, dims, MODES[mode], parts, fresh, bounds)
+        kernel.cut(codes, codes.shape[1], order, lo, hi, dims, MODES[mode], parts, cell, fresh, bounds)
         return fresh, bounds
     places, owner = members(lo, hi)
     values = codes[order[places], dims[owner]]
-    place, sizes = _sorted(values, owner), (hi - lo)[owner]
+    place, sizes = _sorted(values, _cells(owner, cell)), (hi - lo)[owner]
     if mode == "even":
-        part = place * parts // sizes
-        bounds = even_bounds(lo, hi, parts)
+        part = place * parts // (cell or sizes)
+        runs = (hi - lo) // cell if cell else np.ones(len(lo), dtype=np.int64)
+        bounds = lo[:, None] + runs[:, None] * even_bounds(0 * lo, (hi - lo) // np.maximum(runs, 1), parts)
     else:
         at = sizes // 2 if mode == "lt" else (sizes - 1) // 2
         middle = np.zeros(len(lo), dtype=np.int32)
@@ -164,49 +174,72 @@ def choose(
     hi: Ints,
     parts: int,
     covers: Covers,
+    cell: int = 0,
     kernel: ModuleType | None = compiled,
 ) -> Int32s:
-    """The dimension whose even cut leaves the least loss, ties: the first; −1 where no rank differs.
+    """The dimension whose even cut leaves the least loss, ties: the first; −1 where no rank differs (within a cell).
 
-    Large segments are judged by evenly spaced members.
+    Large segments are judged by evenly spaced members, of evenly spaced cells where there are many.
     """
     dims = np.full(len(lo), -1, dtype=np.int32)
     large = hi - lo > 4 * SAMPLE
-    if large.any():
-        step = (hi - lo)[large, None] * np.arange(SAMPLE) // SAMPLE
-        sample = order[(lo[large, None] + step).ravel()]
-        begin = np.arange(int(large.sum()), dtype=np.int64) * SAMPLE
-        dims[large] = _choose(codes, sample, begin, begin + SAMPLE, parts, covers, kernel)
+    cells = (hi - lo) // cell if cell else np.ones(len(lo), dtype=np.int64)
+    for number in np.unique(cells[large]).tolist():
+        some = np.flatnonzero(large & (cells == number))
+        sample, run = _sampled(order, lo[some], hi[some], number)
+        size = len(sample) // len(some)
+        begin = np.arange(len(some), dtype=np.int64) * size
+        dims[some] = _choose(codes, sample, begin, begin + size, parts, covers, run, kernel)
     rest = np.flatnonzero(dims < 0)
-    dims[rest] = _choose(codes, order, lo[rest], hi[rest], parts, covers, kernel)
+    dims[rest] = _choose(codes, order, lo[rest], hi[rest], parts, covers, cell, kernel)
     return dims
 
 
+def _sampled(order: Int32s, lo: Ints, hi: Ints, cells: int) -> tuple[Int32s, int]:
+    """Evenly spaced members of evenly spaced cells of segments of so many cells each; and how many of a cell."""
+    if cells == 1:
+        step = (hi - lo)[:, None] * np.arange(SAMPLE) // SAMPLE
+        return order[(lo[:, None] + step).ravel()], SAMPLE
+    size = int(hi[0] - lo[0]) // cells
+    run = min(size, max(RUN, SAMPLE // cells))
+    runs = min(cells, SAMPLE // run)
+    places = (cells * np.arange(runs) // runs * size)[:, None] + size * np.arange(run) // run
+    return order[(lo[:, None] + places.ravel()).ravel()], run
+
+
 def _choose(
-    codes: Int32s, order: Int32s, lo: Ints, hi: Ints, parts: int, covers: Covers, kernel: ModuleType | None
+    codes: Int32s,
+    order: Int32s,
+    lo: Ints,
+    hi: Ints,
+    parts: int,
+    covers: Covers,
+    cell: int,
+    kernel: ModuleType | None,
 ) -> Int32s:
     dims = np.full(len(lo), -1, dtype=np.int32)
     c = covers
     if kernel is not None and int(c.size.max(initial=0)) <= 1 << 24:
         kernel.choose(
-            codes, codes.shape[1], order, lo, hi, parts, c.blocks, c.leaves, c.first, c.size, c.levels, c.base,
-            c.scale, dims,
+            codes, codes.shape[1], order, lo, hi, parts, cell, c.blocks, c.leaves, c.first, c.size, c.levels,
+            c.base, c.scale, dims,
         )  # fmt: skip
         return dims
     if not len(lo):
         return dims
-    least, most = ranges(codes, order, lo, hi, None)
     places, owner = members(lo, hi)
-    rows, sizes = codes[order[places]], hi - lo
+    rows, sizes, cells = codes[order[places]], hi - lo, _cells(owner, cell)
     best = np.full(len(lo), np.inf)
     for a in range(codes.shape[1]):
-        place = _sorted(rows[:, a], owner)
-        part = owner * parts + place * parts // sizes[owner]
+        place = _sorted(rows[:, a], cells)
+        part = owner * parts + place * parts // (cell or sizes[owner])
         loss = _loss(rows, part, len(lo) * parts, c).reshape(len(lo), parts, -1).sum(axis=1)
         total = np.zeros(len(lo))
         for b in range(codes.shape[1]):  # in this order, as the compiled kernel adds
             total = total + loss[:, b] * c.scale[b]
-        better = (least[:, a] < most[:, a]) & (total < best)
+        step = (rows[1:, a] != rows[:-1, a]) & (cells[1:] == cells[:-1])
+        differs = np.bincount(owner[1:][step], minlength=len(lo)) > 0
+        better = differs & (total < best)
         dims[better], best[better] = a, total[better]
     return dims
 

@@ -1,4 +1,4 @@
-"""The one source of random choices of a release: ChaCha20 with a key from the operating system.
+"""The one source of random choices of a release: ChaCha20 with a secret key.
 
 A generator for tests and simulations (PCG64, Mersenne Twister) can be run backwards by whoever sees enough of its
 numbers, and a release shows many: the numbers of groups are a permutation, and an insider knows which values MASK
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import hmac
 import itertools
 import secrets
 import signal
@@ -37,6 +38,13 @@ def secret_key(seed: int | None = None) -> bytes:
     if seed is None:
         return secrets.token_bytes(KEY_BYTES)
     return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
+
+
+def keyed(key: bytes, *texts: str) -> bytes:
+    """A key that belongs to some texts (HMAC-SHA256): the same for the same ones, and unknown without `key`."""
+    parts = [text.encode() for text in texts]
+    message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return hmac.new(key, message, hashlib.sha256).digest()
 
 
 def derived(key: bytes, purpose: str) -> bytes:
@@ -139,6 +147,7 @@ class PlainChaCha:
         return low | self._word() << 32
 
     def shuffle_within(self, values: NDArray[np.int32], start: NDArray[np.int64]) -> None:
+        """Shuffle each part in place, as the compiled stream does."""
         for begin, end in itertools.pairwise(start.tolist()):
             part = values[begin:end].tolist()
             for i in range(len(part) - 1, 0, -1):

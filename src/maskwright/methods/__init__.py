@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maskwright.core.method import Method
-from maskwright.core.registry import Registry
+from maskwright.domain.method import Method
+from maskwright.domain.registry import Registry
 
 METHODS: Registry[Method] = Registry(
     __name__,

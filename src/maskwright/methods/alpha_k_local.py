@@ -20,15 +20,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Allocation, Grouping, Labels, allocated
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method, Task
-from maskwright.core.summary import Joint, Summary
-from maskwright.methods.alpha_k_repair import Histogram, Kinds, repaired
-from maskwright.methods.anatomize import Anatomize, anatomize
-from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
-from maskwright.methods.rows import Rows
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Decisions, Method, Task
+from maskwright.domain.summary import Joint, Summary
+from maskwright.methods._local.alpha_k_repair import Histogram, Kinds, rows_given_back
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups
+from maskwright.methods._rows.group_requirement import Bools, GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.rows import Rows
 
 
 class AlphaKLocal(Method):
@@ -42,16 +42,25 @@ class AlphaKLocal(Method):
 
     anatomize: Anatomize = None
 
+    def decisions(self) -> Decisions:
+        """Groups are recoded class by class, as the models decide."""
+        return Decisions(shape="local")
+
+    def most_left_out(self, task: Task) -> int | None:
+        """No row is left out."""
+        return 0
+
     def group(self, task: Task) -> Grouping:
+        """Specialise from one group with everything generalised, as far as the models allow."""
         rows = Rows.expand(task, self.name)
-        search = _Search(task, rows, Requirement(task, rows, self.name))
+        search = _Specialisation(task, rows, GroupRequirement(task, rows, self.name))
         grouping = search.grouping(search.run())
         refuse_unless_met(task, grouping.classes, self.name)
-        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+        return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _CellGroups:
     """Groups: entry i puts `rows[i]` rows of cell `cells[i]` into group `owner[i]` (ascending).
 
     `places[a, g]` is the place of attribute a in group g on its way down, 0 being the top.
@@ -64,6 +73,7 @@ class _Groups:
 
     @property
     def n(self) -> int:
+        """The number of groups."""
         return int(self.places.shape[1])
 
     @property
@@ -71,10 +81,11 @@ class _Groups:
         """The first entry of each group."""
         return np.searchsorted(self.owner, np.arange(self.n))
 
-    def take(self, keep: Bools) -> _Groups:
+    def take(self, keep: Bools) -> _CellGroups:
+        """The chosen groups, numbered anew."""
         inside = keep[self.owner]
         number = np.cumsum(keep) - 1
-        return _Groups(
+        return _CellGroups(
             self.cells[inside], self.rows[inside], number[self.owner[inside]], self.places[:, keep]
         )
 
@@ -102,8 +113,8 @@ class _Tried:
     open: Bools
 
 
-class _Search:
-    def __init__(self, task: Task, rows: Rows, requirement: Requirement) -> None:
+class _Specialisation:
+    def __init__(self, task: Task, rows: Rows, requirement: GroupRequirement) -> None:
         self.task, self.requirement = task, requirement
         self.summary: Summary = rows.summary
         self.joint: Joint = rows.joint
@@ -128,7 +139,8 @@ class _Search:
             coverage.append(table)
         return blocks, coverage
 
-    def run(self) -> list[_Groups]:
+    def run(self) -> list[_CellGroups]:
+        """Specialise generation after generation; the groups that were finished in each."""
         waiting = self.coarsest()
         classes = self.summary.cell_classes(waiting.cells, waiting.owner, waiting.rows, waiting.n)
         refuse_unless_met(self.task, classes, "even with everything generalised as far as allowed")
@@ -139,16 +151,16 @@ class _Search:
             done.append(finished)
         return done
 
-    def coarsest(self) -> _Groups:
+    def coarsest(self) -> _CellGroups:
         """All rows as one group; several where the policy does not allow the top level of every column."""
         blocks = [table[0][codes] for table, codes in zip(self.blocks, self.codes, strict=True)]
         cells = np.arange(len(self.joint.rows))
         _, owner = np.unique(np.stack([*blocks, 0 * cells]), axis=1, return_inverse=True)
         order = np.argsort(owner.reshape(-1), kind="stable")
         places = np.zeros((len(self.paths), int(owner.max()) + 1), dtype=np.int64)
-        return _Groups(cells[order], self.joint.rows[order], owner.reshape(-1)[order], places)
+        return _CellGroups(cells[order], self.joint.rows[order], owner.reshape(-1)[order], places)
 
-    def specialise(self, groups: _Groups) -> tuple[_Groups, _Groups]:
+    def specialise(self, groups: _CellGroups) -> tuple[_CellGroups, _CellGroups]:
         """Every group along the attribute that gains most: those for which all are refused, and the new ones."""
         tried = [self.attempt(groups, a) for a in range(len(self.paths))]
         chosen = np.full(groups.n, -1, dtype=np.int64)
@@ -174,7 +186,7 @@ class _Search:
         ]
         return groups.take(chosen < 0), _joined(parts, len(self.paths))
 
-    def attempt(self, groups: _Groups, a: int) -> _Tried:
+    def attempt(self, groups: _CellGroups, a: int) -> _Tried:
         """All groups along attribute a."""
         deeper = groups.places[a] + 1 < len(self.paths[a])
         place = np.where(deeper, groups.places[a] + 1, groups.places[a])
@@ -191,17 +203,20 @@ class _Search:
         back = some & (np.bincount(group, weights=~kept, minlength=groups.n) > 0)
         returned = (back[group] & ~kept)[child]
         number = np.cumsum(back) - 1
-        part = _Groups(groups.cells[returned], groups.rows[returned], groups.owner[returned], groups.places)
+        part = _CellGroups(
+            groups.cells[returned], groups.rows[returned], groups.owner[returned], groups.places
+        )
         open_ = np.zeros(groups.n, dtype=bool)
         if back.any():
             open_[back] = ~self.decide(part, number[part.owner], int(back.sum()))
         return _Tried(child, group, keys % radix, kept, back, np.where(some, gains, -1), open_)
 
-    def _block(self, groups: _Groups, a: int) -> Ints:
+    def _block(self, groups: _CellGroups, a: int) -> Ints:
         """The block of attribute a that each group is published under."""
         return np.asarray(self.blocks[a][groups.places[a], self.codes[a][groups.cells[groups.first]]])
 
-    def decide(self, groups: _Groups, owner: Ints, n: int) -> Bools:
+    def decide(self, groups: _CellGroups, owner: Ints, n: int) -> Bools:
+        """Which of n groups pass, `owner` being the group of each entry."""
         return self.requirement.decide(self.summary.cell_classes(groups.cells, owner, groups.rows, n))
 
     def _by_gain(self, tried: list[_Tried], n: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
@@ -211,7 +226,7 @@ class _Search:
             known = [(self.scale[a] * gains[a][g], a) for a in range(len(tried)) if gains[a][g] >= 0]
             yield g, sorted(known, key=lambda pair: (-pair[0], pair[1]))
 
-    def repair(self, groups: _Groups, tried: _Tried, g: int) -> list[Histogram] | None:
+    def repair(self, groups: _CellGroups, tried: _Tried, g: int) -> list[Histogram] | None:
         """The rows that each child of group g that passes has to give back, by kind; None: refused."""
         entries = slice(*np.searchsorted(groups.owner, [g, g + 1]).tolist())
         first, end = np.searchsorted(tried.group, [g, g + 1]).tolist()
@@ -220,9 +235,9 @@ class _Search:
         table = table.astype(np.int64).reshape(end - first, self.kinds.n)
         kept = tried.kept[first:end]
         children, remainder = table[kept].tolist(), table[~kept].sum(axis=0).tolist()
-        return repaired(children, remainder, self.kinds.passes, self.kinds.alike)
+        return rows_given_back(children, remainder, self.kinds.passes, self.kinds.alike)
 
-    def _lost(self, groups: _Groups, tried: _Tried, a: int, g: int, moved: list[Histogram]) -> int:
+    def _lost(self, groups: _CellGroups, tried: _Tried, a: int, g: int, moved: list[Histogram]) -> int:
         """What the gain loses by the rows that go back."""
         if not moved:
             return 0
@@ -235,8 +250,8 @@ class _Search:
         return sum(sum(rows) * (above - covered) for rows, covered in zip(moved, below, strict=True))
 
     def _parts(
-        self, groups: _Groups, tried: _Tried, a: int, chosen: Bools, given: dict[int, list[Histogram]]
-    ) -> Iterator[_Groups]:
+        self, groups: _CellGroups, tried: _Tried, a: int, chosen: Bools, given: dict[int, list[Histogram]]
+    ) -> Iterator[_CellGroups]:
         """The children along attribute a of the groups that chose it, and their remainders."""
         if not chosen.any():
             return
@@ -255,7 +270,7 @@ class _Search:
         yield _numbered(groups.cells, stay, tried.child, deeper[:, tried.group])
         yield _numbered(groups.cells, leave, groups.owner, groups.places)
 
-    def _drawn(self, groups: _Groups, tried: _Tried, inside: Ints, given: list[Histogram]) -> Ints:
+    def _drawn(self, groups: _CellGroups, tried: _Tried, inside: Ints, given: list[Histogram]) -> Ints:
         """How many rows of each entry go back: of each child and kind so many as given, drawn at random."""
         moved = np.zeros(len(inside), dtype=np.int64)
         number = np.unique(tried.child[inside], return_inverse=True)[1].reshape(-1)
@@ -268,7 +283,7 @@ class _Search:
                 )
         return moved
 
-    def grouping(self, done: list[_Groups]) -> Grouping:
+    def grouping(self, done: list[_CellGroups]) -> Grouping:
         """Published labels are those of the levels reached, not smaller ones that would cover the group too."""
         groups = _joined(done, len(self.paths))
         order = np.lexsort((groups.owner, groups.cells))
@@ -277,32 +292,33 @@ class _Search:
             self.joint.tuples[cells].astype(np.int64), groups.owner[order], groups.rows[order], cells
         )
         labels = tuple(self._labels(groups, a) for a in range(len(self.paths)))
-        classes = allocated(self.summary, allocation, groups.n)
+        classes = allocated_classes(self.summary, allocation, groups.n)
         return Grouping(self.summary, allocation, labels, classes, search={"groups": groups.n})
 
-    def _labels(self, groups: _Groups, a: int) -> Labels:
+    def _labels(self, groups: _CellGroups, a: int) -> Labels:
         hierarchy, path = self.summary.attributes[a], self.paths[a]
         radix = self.coverage[a].shape[1]
         keys, of_group = np.unique(groups.places[a] * radix + self._block(groups, a), return_inverse=True)
         levels = [(hierarchy.levels[path[k // radix]], k % radix) for k in keys.tolist()]
         texts = tuple(level.labels[block] for level, block in levels)
         leaves = np.array([level.leaves[block] for level, block in levels], dtype=np.int64)
-        return Labels(hierarchy.attribute, texts, leaves, of_group.reshape(-1).astype(np.int32))
+        numbers = tuple(path[k // radix] for k in keys.tolist())
+        return Labels(hierarchy.attribute, texts, leaves, of_group.reshape(-1).astype(np.int32), numbers)
 
 
-def _numbered(cells: Ints, rows: Ints, owner: Ints, places: Ints) -> _Groups:
+def _numbered(cells: Ints, rows: Ints, owner: Ints, places: Ints) -> _CellGroups:
     """Groups of the entries that have rows, numbered anew and in order; entries of one cell stay apart."""
     there = rows > 0
     index = np.flatnonzero(there)[np.argsort(owner[there], kind="stable")]
     old, number = np.unique(owner[index], return_inverse=True)
-    return _Groups(cells[index], rows[index], number.reshape(-1), places[:, old])
+    return _CellGroups(cells[index], rows[index], number.reshape(-1), places[:, old])
 
 
-def _joined(parts: list[_Groups], attributes: int) -> _Groups:
+def _joined(parts: list[_CellGroups], attributes: int) -> _CellGroups:
     """All groups of several lists, one after another."""
     before = np.cumsum([0, *(part.n for part in parts)])
     none: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-    return _Groups(
+    return _CellGroups(
         np.concatenate([none, *(part.cells for part in parts)]),
         np.concatenate([none, *(part.rows for part in parts)]),
         np.concatenate([none, *(part.owner + n for part, n in zip(parts, before, strict=False))]),

@@ -8,22 +8,24 @@ quasi-identifiers alone, and nothing is published when one of them holds a value
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
-from maskwright.core.rules import DistinctAtLeast, ShareAtMost
+from maskwright.domain.grouping import Grouping, Trace
+from maskwright.domain.method import Decisions, Method, Sets, Task
+from maskwright.domain.rules import DistinctAtLeast, ShareAtMost
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
-from maskwright.methods.anatomize import MOST, buckets, eligible, sensitive_attribute
-from maskwright.methods.collect import closings
-from maskwright.methods.labels import LabelStyle
-from maskwright.methods.orders import OrderName, arranged
-from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, to_grouping
+from maskwright.methods._rows.anatomize import MOST, bucket_rows, eligible_blocks, sensitive_attribute
+from maskwright.methods._rows.collecting import group_ends
+from maskwright.methods._rows.group_labels import LabelStyle
+from maskwright.methods._rows.group_requirement import GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.row_orders import OrderName, arranged_rows
+from maskwright.methods._rows.rows import Partition, Rows, to_grouping
+from maskwright.promise.lemmas.anatomy_buckets import RANDOM_PICKS
 
 
 class Anatomy(Method):
@@ -56,20 +58,44 @@ class Anatomy(Method):
             raise ValueError("by: ranges sorts by the sensitive column alone; remove block and l")
         return self
 
+    def decisions(self) -> Decisions:
+        """Rows of each value are picked at random, unless buckets are made by ranges of values."""
+        random = self.by == "frequency"
+        return Decisions(lemma=RANDOM_PICKS if random else None, picks_at_random=random)
+
+    def diversity_for(
+        self, largest: Fraction, sets: Sets | None, attribute: str | None, least: int
+    ) -> tuple[Fraction, Sets | None] | None:
+        """Buckets large enough for the largest set of values; None where they are about another column."""
+        if self.decisions().lemma is None or self.attribute not in (None, attribute):
+            return None  # its buckets are about another column
+        # a bucket holds each value once, so that a set of values occurs as often as it has members
+        members = max((len(set(s)) for s in sets or ()), default=1)
+        return Fraction(math.ceil(members / largest)), None
+
+    def most_left_out(self, task: Task) -> int | None:
+        """No row is left out."""
+        return 0
+
     def group(self, task: Task) -> Grouping:
+        """Make buckets inside blocks of rows."""
         in_order = self.by == "frequency" and self.block is not None
         rows = (
-            arranged(task, self.order, self.priority, self.name) if in_order else Rows.expand(task, self.name)
+            arranged_rows(task, self.order, self.priority, self.name)
+            if in_order
+            else Rows.expand(task, self.name)
         )
         attribute = sensitive_attribute(task, self.attribute, self.name)
         search: dict[str, Any] = {"attribute": attribute, "by": self.by}
+        trace = Trace(attribute=attribute)
         if self.by == "ranges":
             parts = self._ranges(task, rows, attribute)
         else:
             l = self.l or self._by_the_models(task, attribute)  # noqa: E741
             parts = self._frequency(task, rows, attribute, l)
             search |= {"l": l, "block": self.block}
-        grouping = to_grouping(task, rows, parts, self.labels, search)
+            trace = Trace(attribute=attribute, distinct=l)
+        grouping = to_grouping(task, rows, parts, self.labels, search, trace)
         refuse_unless_met(task, grouping.classes, self.name)
         return grouping
 
@@ -91,7 +117,7 @@ class Anatomy(Method):
         values = rows.values(attribute)
         n_values = len(rows.summary.sensitive[attribute].values) + 1
         blocks = cut_into_blocks(rows.n, self.block or rows.n)
-        good, counts = eligible(values, n_values, blocks, l)
+        good, counts = eligible_blocks(values, n_values, blocks, l)
         if not good.all():
             worst = int((counts.max(axis=1) / blocks.sizes).argmax())
             most, size = int(counts[worst].max()), int(blocks.sizes[worst])
@@ -104,7 +130,7 @@ class Anatomy(Method):
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"
             )
-        return buckets(values, n_values, blocks, l, task.rng, shuffled=self.block is None, counts=counts)
+        return bucket_rows(values, n_values, blocks, l, task.rng, shuffled=self.block is None, counts=counts)
 
     def _ranges(self, task: Task, rows: Rows, attribute: str) -> Partition:
         """Rows in the order of the sensitive value, collected until the models hold; the rest joins the last."""
@@ -113,9 +139,9 @@ class Anatomy(Method):
                 f"method anatomy: by: ranges needs values with an order, and {attribute!r} has none; give it an "
                 "`order`, or write by: frequency"
             )
-        requirement = Requirement(task, rows, self.name)
+        requirement = GroupRequirement(task, rows, self.name)
         order: Int32s = np.argsort(rows.values(attribute), kind="stable").astype(np.int32)
-        closes = closings(requirement, order, 1, np.zeros(rows.n, dtype=np.uint8))
+        closes = group_ends(requirement, order, 1, np.zeros(rows.n, dtype=np.uint8))
         ends = np.flatnonzero(closes) + 1
         if not len(ends):
             refuse_unless_met(task, rows.summary.totals(), "even with all rows in one group")

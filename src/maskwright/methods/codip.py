@@ -15,18 +15,26 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
-from maskwright.core.association import Association, Contingency, Tables
-from maskwright.core.best_plans import MOST, Best, Frontier, best_plan, frontier
-from maskwright.core.exact import Exact, show
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Piece, Task
-from maskwright.core.plans import Remembered, greedy, ordered
-from maskwright.core.policy import MethodChoice, Named
-from maskwright.core.sensitive import Count
-from maskwright.core.settings import build, nearest
+from maskwright.domain.association import Association, Contingency, Tables
+from maskwright.domain.exact import Exact, number_text
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Method, Piece, Task
+from maskwright.domain.sensitive import Count
+from maskwright.domain.settings import build_registered, did_you_mean
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.methods.closeness import node_closeness
-from maskwright.methods.projecting import Projections
+from maskwright.methods._plans.plan_tables import Projections, node_closeness
+from maskwright.methods._plans.plans import (
+    MOST,
+    Best,
+    Frontier,
+    Remembered,
+    best_plan,
+    greedy_plan,
+    normal_form,
+    pareto_frontier,
+)
+from maskwright.methods._rows.rows import several_rows
+from maskwright.policy.policy import MethodChoice, Named
 
 
 def _share(value: Fraction) -> Fraction:
@@ -64,6 +72,7 @@ class Codip(Method):
     """
 
     name: ClassVar[str] = "codip"
+    several_tables: ClassVar[bool] = True
 
     plan: Plan = "greedy"
     base: Base | None = None
@@ -76,6 +85,7 @@ class Codip(Method):
         return self.for_one_table().group(task)
 
     def for_one_table(self) -> Method:
+        """The base method, with the cap on discernibility."""
         from maskwright.methods import METHODS
 
         chosen = self.base or Named(name="optimal-lattice")
@@ -87,17 +97,24 @@ class Codip(Method):
         capped = self.discernibility is not None and chosen.name in METHODS
         if capped and "objective" in METHODS[chosen.name].model_fields:
             parameters.setdefault("objective", "discernibility")  # or the cap would refuse what can be had
-        return build(METHODS, "method", chosen.name, parameters, "method.base")
+        return build_registered(METHODS, "method", chosen.name, parameters, "method.base")
+
+    def plan_by_values(self) -> str:
+        """How the plan, or whether it is published, depends on the sensitive columns."""
+        if isinstance(self.plan, str):
+            return "the plan was chosen by looking at how the sensitive columns go together"
+        if self.alpha < 1 or self.beta < 1:
+            return "whether it is published depends on how the sensitive columns go together (alpha, beta)"
+        return ""
 
     def pieces(self, task: Task) -> list[Piece]:
+        """One table for each subset of the plan."""
         if len(task.summary.sensitive) < 2:
             raise PolicyError(
                 "method codip needs at least two sensitive attributes; one table is all there can be"
             )
         if task.summary.joint is None:
-            raise PolicyError(
-                "method codip does not support several rows per person; remove `unit` from the policy"
-            )
+            raise several_rows("method codip")
         projections = Projections(task, self.for_one_table(), self.discernibility)
         chooser = Chooser(self, projections, association_of(task))
         tables = chooser.tables()
@@ -134,6 +151,7 @@ class Chooser:
         self.found: dict[str, Any] = {}
 
     def tables(self) -> Tables:
+        """The plan: given, greedy or best."""
         plan = self.method.plan
         if plan == "greedy":
             return self._greedy()
@@ -163,13 +181,13 @@ class Chooser:
         ):
             if not holds(tables, bound):
                 raise PolicyNotMet(
-                    f"{WHAT[name]} of the plan is {show(value)}, asked at most {show(bound)}; {name}: "
+                    f"{WHAT[name]} of the plan is {number_text(value)}, asked at most {number_text(bound)}; {name}: "
                     f"{_up(value)} would do, or another plan (plan: best)"
                 )
         return tables
 
     def _greedy(self) -> Tables:
-        found = greedy(self.association, self.method.beta, self.good)
+        found = greedy_plan(self.association, self.method.beta, self.good)
         if found.tables is None:
             raise self._refused((found.failing[0],))
         self.found = {"merges": found.merges}
@@ -179,7 +197,7 @@ class Chooser:
         if found.refused is not None:
             union = self.projections.in_words(found.refused)
             reason = self.projections.refused.get(found.refused)
-            why = f"merging {union} would raise {WHAT['beta']} above {show(self.method.beta)}"
+            why = f"merging {union} would raise {WHAT['beta']} above {number_text(self.method.beta)}"
             if found.why == "requirements":
                 why = f"the table of {union} cannot be made: {reason}"
         raise self._too_much_lost(found.tables, f"the least that greedy merging reached, because {why}; plan: best "
@@ -189,7 +207,7 @@ class Chooser:
         found: Best = best_plan(self.association, self.method.beta, self.good)
         if found.tables is None:
             raise self._refused((found.failing[0],))
-        star = greedy(self.association, self.method.beta, self.good).tables
+        star = greedy_plan(self.association, self.method.beta, self.good).tables
         assert star is not None  # noqa: S101 - there is a plan
         self.found = {
             "plans_looked_at": found.visited,
@@ -214,7 +232,7 @@ class Chooser:
         value = self.association.alpha(tables)
         plan = " | ".join(self.projections.in_words(subset) for subset in tables)
         return PolicyNotMet(
-            f"{WHAT['alpha']} is {show(value)}, asked at most {show(self.method.alpha)}; this is {what} "
+            f"{WHAT['alpha']} is {number_text(value)}, asked at most {number_text(self.method.alpha)}; this is {what} "
             f"(plan {plan}); alpha: {_up(value)} would do"
         )
 
@@ -223,10 +241,15 @@ class Chooser:
         names = self.projections.names
         bits = {s.name: s.bits for s in self.projections.task.sets}
         tables = [[b for name in columns for b in bits.get(name, (name,))] for columns in plan]
+        # a value of a set that nobody holds is no attribute
+        empty = {b for columns in tables for b in columns if b not in names and b.split("=")[0] in bits}
+        tables = [kept for columns in tables if (kept := [b for b in columns if b not in empty])]
         listed = [name for columns in tables for name in columns]
         for name in listed:
             if name not in names:
-                raise PolicyError(f"method.plan: {name!r} is not sensitive; {nearest(name, [*names, *bits])}")
+                raise PolicyError(
+                    f"method.plan: {name!r} is not sensitive; {did_you_mean(name, [*names, *bits])}"
+                )
             if listed.count(name) > 1:
                 raise PolicyError(
                     f"method.plan: {name!r} is in two tables; publishing it twice could reveal it"
@@ -235,7 +258,7 @@ class Chooser:
             raise PolicyError(f"method.plan: {left[0]!r} is in no table; add it, or drop the column")
         if not all(tables):
             raise PolicyError("method.plan: a table without sensitive attributes is of no use; remove it")
-        return ordered([[names.index(name) for name in columns] for columns in tables])
+        return normal_form([[names.index(name) for name in columns] for columns in tables])
 
 
 WHAT = {"alpha": "association loss Γα", "beta": "information exposure Γβ"}
@@ -252,9 +275,9 @@ def frontier_of(task: Task, association: Association, cap: int | None) -> dict[s
     Without a cap on discernibility everything in one class is perfectly close, and there is nothing to compare.
     """
     closeness = None if cap is None else node_closeness(task, cap)
-    found: list[Frontier] = [frontier(association, closeness.of if closeness else None)]
+    found: list[Frontier] = [pareto_frontier(association, closeness.of if closeness else None)]
     if closeness and found[0].exact:
-        found += [frontier(association, closeness.of, limit) for limit in closeness.levels()]
+        found += [pareto_frontier(association, closeness.of, limit) for limit in closeness.levels()]
     names = tuple(task.summary.sensitive)
     return {
         "exact": found[0].exact,

@@ -8,6 +8,7 @@ the models are dropped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,18 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from maskwright.core.exact import Exact
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
-from maskwright.core.sensitive import Count
+from maskwright.domain.exact import Exact
+from maskwright.domain.grouping import Grouping, Trace
+from maskwright.domain.method import Decisions, Method, Sets, Task
+from maskwright.domain.model import Context, Model
+from maskwright.domain.rules import SizeAtLeast
+from maskwright.domain.sensitive import Count
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.partition import Int32s
-from maskwright.methods.anatomize import Anatomize, anatomized
-from maskwright.methods.collect import closings
-from maskwright.methods.labels import LabelStyle
-from maskwright.methods.orders import OrderName, arranged
-from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, to_grouping
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_eligible
+from maskwright.methods._rows.collecting import group_ends
+from maskwright.methods._rows.group_labels import LabelStyle
+from maskwright.methods._rows.group_requirement import GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.row_orders import OrderName, arranged_rows
+from maskwright.methods._rows.rows import Partition, to_grouping
+from maskwright.promise.lemmas.greedy_buckets import GREEDY
 
 VOID = (
     "rows were dropped because of their sensitive values: absence is information, and no bound of this method "
@@ -64,9 +68,29 @@ class GreedyGrouping(Method):
             raise ValueError("extend has too many digits; write a simpler fraction")
         return value
 
+    def decisions(self) -> Decisions:
+        """Blind without models of values; with them the lemma of greedy grouping holds."""
+        return Decisions(blind=True, lemma=GREEDY, extend=self.extend)
+
+    def diversity_for(
+        self, largest: Fraction, sets: Sets | None, attribute: str | None, least: int
+    ) -> tuple[Fraction, Sets | None] | None:
+        """The l by the lemma, but at least the size that other models ask for."""
+        found = super().diversity_for(largest, sets, attribute, least)
+        # buckets of l rows must be large enough for every model
+        return found and (max(found[0], Fraction(least)), sets)
+
+    def unmet_condition(self, ell: Fraction, models: Sequence[Model], context: Context) -> str:
+        if ell.denominator != 1 or ell < 2 or self.l not in (None, int(ell)):
+            return "the proof needs a whole l, and buckets of l rows"
+        if not all(_implied_by_buckets(m, context, int(ell)) for m in models if m.use == "search"):
+            return "the proof needs buckets of l rows that are closed by the diversity test alone"
+        return ""
+
     def group(self, task: Task) -> Grouping:
-        rows = arranged(task, self.order, self.priority, self.name)
-        requirement = Requirement(task, rows, self.name)
+        """Collect buckets of sorted rows until each group satisfies the models."""
+        rows = arranged_rows(task, self.order, self.priority, self.name)
+        requirement = GroupRequirement(task, rows, self.name)
         bucket = self.l or requirement.least
         order = np.arange(rows.n, dtype=np.int32)
         parts, tail = self.partition(task.rng, requirement, order, bucket)
@@ -77,17 +101,18 @@ class GreedyGrouping(Method):
             )
         search: dict[str, Any] = {"bucket": bucket, "order": self.order, "extend": str(self.extend)}
         if tail:
-            search |= {"dropped_for_their_values": tail, "note": VOID}
-        grouping = to_grouping(task, rows, parts, self.labels, search)
+            search |= {"dropped for their values": tail, "note": VOID}
+        trace = Trace(bucket=bucket, dropped_for_values=tail)
+        grouping = to_grouping(task, rows, parts, self.labels, search, trace)
         refuse_unless_met(task, grouping.classes, self.name)
-        return anatomized(task, rows, parts, self.anatomize, self.labels, grouping)
+        return anatomize_eligible(task, rows, parts, self.anatomize, self.labels, grouping)
 
     def partition(
-        self, rng: np.random.Generator, requirement: Requirement, order: Int32s, bucket: int
+        self, rng: np.random.Generator, requirement: GroupRequirement, order: Int32s, bucket: int
     ) -> tuple[Partition, int]:
         """The groups of the rows in this order, and how many rows a last group held that never passed."""
         buckets = len(order) // bucket
-        closes = closings(requirement, order, bucket, self._coins(rng, buckets))
+        closes = group_ends(requirement, order, bucket, self._coins(rng, buckets))
         ends = (np.flatnonzero(closes) + 1) * bucket
         start = np.concatenate([[0], ends]).astype(np.int64)
         return Partition(order[: int(start[-1])], start), buckets * bucket - int(start[-1])
@@ -98,3 +123,11 @@ class GreedyGrouping(Method):
             return np.zeros(buckets, dtype=np.uint8)
         drawn = rng.integers(0, self.extend.denominator, buckets) < self.extend.numerator
         return drawn.astype(np.uint8)
+
+
+def _implied_by_buckets(model: Model, context: Context, bucket: int) -> bool:
+    """Is a model about quasi-identifiers true of every group of whole buckets? (One about values is another matter.)"""
+    if model.about == "sensitive":
+        return model.least_size(context) <= bucket
+    rules = model.kernel(context)
+    return rules is not None and all(isinstance(r, SizeAtLeast) and r.k <= bucket for r in rules)

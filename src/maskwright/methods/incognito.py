@@ -17,18 +17,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Rival, Task
-from maskwright.core.summary import Summary
-from maskwright.core.verdict import plain
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Rival, Task
+from maskwright.domain.sample import weight_totals
+from maskwright.domain.summary import Summary
+from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyNotMet
-from maskwright.methods.anatomize import anatomize
-from maskwright.methods.full_domain import full_domain
-from maskwright.methods.lattice import group_tuples
-from maskwright.methods.minimal import tagged
-from maskwright.methods.nodes import LISTED, MinimalNode, Nodes, NodeSearch
+from maskwright.methods._lattice.full_domain import full_domain
+from maskwright.methods._lattice.lattice import group_tuples
+from maskwright.methods._lattice.minimal_nodes import tag_minimal_nodes
+from maskwright.methods._lattice.nodes import LISTED, MinimalNode, Nodes, NodeSearch
+from maskwright.methods._lattice.rivals import by_score, rival_nodes
+from maskwright.methods._rows.anatomize import anatomize_groups
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.rivals import by_score, rivals
 
 Subset = tuple[int, ...]
 Bools = NDArray[np.bool_]
@@ -48,8 +49,10 @@ class Incognito(NodeSearch):
 
     name: ClassVar[str] = "incognito"
     whole_columns: ClassVar[bool] = True
+    several_rows: ClassVar[bool] = True
 
     def group(self, task: Task) -> Grouping:
+        """Publish the best of all minimal nodes."""
         if task.summary.n_rows == 0:
             raise PolicyNotMet("the table has no rows; there is nothing to publish")
         nodes = Nodes(task, self.optimal())
@@ -57,13 +60,13 @@ class Incognito(NodeSearch):
             raise refusal
         by_subsets, why = self._by_subsets(nodes)
         search = BySubsets(nodes, self.optimal()) if by_subsets else None
-        found = nodes.by_score(search.run() if search else tagged(nodes))
+        found = nodes.by_score(search.run() if search else tag_minimal_nodes(nodes))
         if not found:
             raise self.refuse(task)
         minimal = [nodes.describe(number) for number in found]
         report = {
             "objective": self.objective,
-            "score": plain(minimal[0].score),
+            "score": plain_number(minimal[0].score),
             "levels": minimal[0].names,
             "nodes": nodes.lattice.n_nodes,
             "checked": nodes.checked,
@@ -73,13 +76,14 @@ class Incognito(NodeSearch):
             "minimal_nodes": [_row(node) for node in minimal],
         }
         grouping = full_domain(task, nodes.problem, minimal[0].levels, minimal[0].suppressed, report)
-        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+        return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        """The better nodes that fail for their values; None where rows may be suppressed or models not merge-safe."""
         # the best of all minimal nodes is the best of all where nothing is suppressed: scores rise with the levels
         if published.levels is None or self.suppression or not all(m.merge_safe for m in task.search):
             return None
-        return rivals(task, published.levels, self.optimal(), by_score)
+        return rival_nodes(task, published.levels, self.optimal(), by_score)
 
     def _by_subsets(self, nodes: Nodes) -> tuple[bool, str]:
         """Can candidates be made from smaller sets of quasi-identifiers? With the reason in words."""
@@ -103,7 +107,7 @@ def _row(node: MinimalNode) -> dict[str, Any]:
         "levels": node.names,
         "height": node.height,
         "suppressed_rows": node.suppressed,
-        "score": plain(node.score),
+        "score": plain_number(node.score),
     }
 
 
@@ -182,4 +186,6 @@ def roll_up(summary: Summary, keep: Sequence[int]) -> Summary:
         rows=classes.rows,
         sizes=classes.sizes,
         sensitive=classes.sensitive,
+        weights=None if summary.weights is None else weight_totals(group_of, summary.weights, n_groups),
+        households=None,
     )

@@ -3,7 +3,7 @@
 Tuples of quasi-identifiers are clustered into groups that satisfy the policy, and each group is published under the
 narrowest labels of the given hierarchies that cover it (bottom-up clustering as in Xu et al. 2006 and Byun et al. 2007;
 ARX iterates full-domain recoding instead). The merge that adds least to the information loss, per row that it helps,
-comes first; then single tuples move to better groups while the loss falls. The steps: `kernels/local_twin.py`.
+comes first; then single tuples move to better groups while the loss falls. The steps: `kernels/clusters_twin.py`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, RowShare, Task
-from maskwright.core.verdict import plain
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Decisions, Method, RowShare, Task
+from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.local import Clusters, clusters
-from maskwright.methods.anatomize import Anatomize, anatomize, no_stars_in_buckets
-from maskwright.methods.lattice import Lattice
-from maskwright.methods.local_labels import information_loss, publish
-from maskwright.methods.local_problem import Allowed, problem_of, shares
-from maskwright.methods.local_repair import Repair, Repaired, failing
+from maskwright.kernels.clusters import Clusters, clusters
+from maskwright.methods._lattice.lattice import Lattice
+from maskwright.methods._local.local_labels import (
+    Allowed,
+    attribute_shares,
+    information_loss,
+    labelled_groups,
+    problem_of,
+)
+from maskwright.methods._local.local_repair import Repair, Repaired, failing_groups
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_stars_in_buckets
+from maskwright.methods._rows.group_requirement import refuse_unless_met
 from maskwright.methods.optimal_lattice import LISTED, OptimalLattice
-from maskwright.methods.requirement import refuse_unless_met
 
 SLICE = 4096  # tuples or merges between two looks at progress and cancellation
 
@@ -44,6 +49,7 @@ class LocalRecoding(Method):
     """
 
     name: ClassVar[str] = "local-recoding"
+    several_rows: ClassVar[bool] = True
 
     suppression: RowShare = Field(default=0, validate_default=True)
     suppressed_rows: Literal["drop", "star"] = "drop"
@@ -56,15 +62,23 @@ class LocalRecoding(Method):
     def _makes_sense(self) -> LocalRecoding:
         return no_stars_in_buckets(self)
 
+    def decisions(self) -> Decisions:
+        """Blind without models of values; groups are recoded class by class."""
+        return Decisions(blind=True, shape="local")
+
+    def most_left_out(self, task: Task) -> int | None:
+        """The rows that may be suppressed."""
+        return int(self.suppression * task.summary.n_rows)
+
     def group(self, task: Task) -> Grouping:
+        """Cluster the tuples, repair failing groups, and publish what loses less: that or the full-domain recoding."""
         started, cpu = time.monotonic(), time.process_time()
         if task.summary.n_rows == 0:
             raise PolicyNotMet("the table has no rows; there is nothing to publish")
-        if "population" in task.needs():
-            asking = next(model.name for model in task.search if "population" in model.needs())
+        if asking := [m.name for m in task.search if m.needs() & {"population", "sample"}]:
             raise PolicyError(
-                f"method {self.name} cannot compare its groups with a population table, which {asking} asks for; "
-                "use optimal-lattice"
+                f"method {self.name} cannot compare its groups with a population, which {asking[0]} asks for; "
+                f"use optimal-lattice, or write use: gate for {asking[0]}"
             )
         lattice = Lattice.of(task.summary.attributes, task.levels)
         report: dict[str, Any] = {"objective": "information-loss", "neighbours": self.neighbours}
@@ -77,18 +91,18 @@ class LocalRecoding(Method):
             clustered = local.published.grouping(task.summary, report)
             report["groups"] = clustered.classes.n
             choices.append(clustered)
-        weights = shares(task)
-        report["full_domain_score"] = None if full is None else plain(information_loss(full, weights))
+        weights = attribute_shares(task)
+        report["full_domain_score"] = None if full is None else plain_number(information_loss(full, weights))
         if full is not None:
             choices += [*self._narrowed(task, lattice.allowed, full), full]
         if not choices:
             raise _refusal(task, local)
         grouping = min(choices, key=lambda choice: information_loss(choice, weights))
         report["recoding"] = "local" if grouping is clustered else "full-domain"
-        report["score"] = plain(information_loss(grouping, weights))
+        report["score"] = plain_number(information_loss(grouping, weights))
         report["wall_s"], report["cpu_s"] = time.monotonic() - started, time.process_time() - cpu
         grouping = replace(grouping, search=report)
-        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+        return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def _full_domain(self, task: Task, lattice: Lattice) -> tuple[Grouping | None, PolicyNotMet | None]:
         """The best full-domain recoding, or why there is none; neither where it was not searched for."""
@@ -105,8 +119,8 @@ class LocalRecoding(Method):
         group_of = full.allocation.groups
         if full.starred is not None:
             group_of = np.where(group_of == full.starred, -1, group_of)
-        published = publish(task, allowed, group_of, self.suppressed_rows == "star")
-        if published is None or failing(task, published).any():
+        published = labelled_groups(task, allowed, group_of, self.suppressed_rows == "star")
+        if published is None or failing_groups(task, published).any():
             return []
         return [published.grouping(task.summary, {})]
 

@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.grouping import Changes, Grouping
-from maskwright.core.hierarchy import Hierarchy
-from maskwright.core.method import Method, RowShare, Task
-from maskwright.core.rules import ShareAtMost
-from maskwright.core.sensitive import Chosen, Positive
-from maskwright.core.worlds.mask import MaskPlan, mask_plan
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.grouping import Changes, Grouping
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Decisions, Method, RowShare, Task
+from maskwright.domain.rules import ShareAtMost
+from maskwright.domain.sensitive import Chosen, Positive
 from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.methods._rows.anatomize import sensitive_attribute
+from maskwright.methods._rows.group_requirement import refuse_unless_met
+from maskwright.methods._rows.rows import rows_of, several_rows
 from maskwright.methods.alpha_k_local import AlphaKLocal
-from maskwright.methods.anatomize import sensitive_attribute
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.optimal_lattice import OptimalLattice
-from maskwright.methods.requirement import refuse_unless_met
-from maskwright.methods.rows import rows_of
+from maskwright.worlds.counting.mask_worlds import MaskPlan, mask_plan
 
 NOTE = (
     "sensitive values were changed; the bound 1/l holds only for an adversary who does not know MASK, for others "
@@ -57,11 +57,14 @@ class Mask(Method):
     base: Literal["optimal-lattice", "mondrian", "alpha-k-local"] = "optimal-lattice"
     suppression: RowShare = Field(default=0, validate_default=True)
 
+    def decisions(self) -> Decisions:
+        """Values are disguised."""
+        return Decisions(shape="disguise")
+
     def group(self, task: Task) -> Grouping:
+        """Group by the base method, then disguise the classes that are not diverse."""
         if task.summary.joint is None:
-            raise PolicyError(
-                "method mask does not support several rows per person; remove `unit` from the policy"
-            )
+            raise several_rows("method mask")
         attribute = sensitive_attribute(task, self.attribute, self.name)
         ell, codes = self._target(task, attribute)
         base = self._base(task)
@@ -119,6 +122,7 @@ class _Disguise:
     hierarchy: Hierarchy | None = None  # of the attribute
 
     def run(self) -> Grouping:
+        """The grouping with its changed values."""
         counts = self.base.classes.sensitive[self.attribute]
         held = self._held(counts)
         plan = mask_plan(self.base.classes.sizes.tolist(), held.tolist(), self.ell)

@@ -1,38 +1,45 @@
 """Mondrian multidimensional partitioning: cut the rows along one attribute, again and again [LeFevre et al. 2006].
 
 `balanced` cuts every group into parts of exactly equal size along a dimension that is chosen from the
-quasi-identifiers alone, tries one cut per group, and accepts it when all parts satisfy the models. Exchanging
-the contents of the parts then maps refused tables to refused tables, so that an adversary who knows the method
-believes exactly what the group shows, whatever the models. `relaxed` cuts at the median without dropping rows;
-`strict` never separates equal values. `fallback` tries further dimensions after a refusal: better groups, but
-each refusal says something about the values.
+quasi-identifiers alone, and accepts the cut when all parts satisfy the models. Exchanging the contents of the parts
+then maps refused tables to refused tables, so that an adversary who knows the method believes exactly what the group
+shows, whatever the models. `crossed` tries further cuts after a refusal that run evenly across every refused one,
+which keeps that true (`promise.balanced` has the proofs). `relaxed` cuts at the median without dropping rows; `strict`
+never separates equal values. `fallback` tries further dimensions that do not cross: better groups, but each refusal
+says something about the values.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
-from maskwright.core.sensitive import Count
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping, Trace
+from maskwright.domain.method import Decisions, Method, Task
+from maskwright.domain.model import fewest_rows
+from maskwright.domain.references import References
+from maskwright.domain.sensitive import Count
 from maskwright.kernels import partition
 from maskwright.kernels.partition import Covers, Int32s, Mode
-from maskwright.methods.anatomize import Anatomize, anatomized
-from maskwright.methods.axes import Axis, axes_of, tuple_ranks
-from maskwright.methods.even_plan import EvenPlan, Splits, even_plan
-from maskwright.methods.labels import LabelStyle, covers
-from maskwright.methods.orders import arranged_cells
-from maskwright.methods.requirement import Bools, Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, Rows, SplitTree, to_grouping
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_eligible
+from maskwright.methods._rows.axes import Axis, axes_of, tuple_ranks
+from maskwright.methods._rows.even_plan import EvenPlan, Splits, even_plan
+from maskwright.methods._rows.group_labels import LabelStyle, label_covers
+from maskwright.methods._rows.group_requirement import Bools, GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.row_orders import arranged_cells
+from maskwright.methods._rows.rows import Partition, Rows, SplitTree, to_grouping
+from maskwright.promise.lemmas.balanced_cuts import CROSSED_CUTS, ONE_CUT
+from maskwright.promise.lemmas.even_splits import EVEN_SPLIT
 
 VOID = {
     "widest": "no guarantee: a strict cut that was refused because of values exposes rows next to the median",
     "fallback": "no guarantee: several cuts that were refused because of values tell together which rows hold them",
 }
+CELLS = 1 << 20  # whose ranges are looked at at a time
 
 
 class Mondrian(Method):
@@ -40,7 +47,8 @@ class Mondrian(Method):
 
     Attributes:
         cut: balanced (equal parts), relaxed (at the median, equal values may be separated), strict (they may not).
-        dimensions: widest tries the best dimension only; fallback tries the others after a refusal.
+        dimensions: widest tries the best dimension only; fallback tries the others after a refusal; crossed (balanced,
+            its default) tries cuts that cross the refused ones evenly.
         choose: the best dimension is that whose cut leaves the least information loss, or that with the widest
             range relative to the table's.
         ties: rows with equal values along the cut are separated by their other quasi-identifiers, then at random;
@@ -56,7 +64,7 @@ class Mondrian(Method):
     name: ClassVar[str] = "mondrian"
 
     cut: Literal["balanced", "relaxed", "strict"] = "balanced"
-    dimensions: Literal["widest", "fallback"] = "widest"
+    dimensions: Literal["crossed", "widest", "fallback"] | None = None
     choose: Literal["loss", "range"] | None = None
     ties: Literal["quasi-identifiers", "random"] = "quasi-identifiers"
     side: Literal["lt", "le"] = "lt"
@@ -70,58 +78,100 @@ class Mondrian(Method):
     def _makes_sense(self) -> Mondrian:
         if self.dimensions == "fallback" and self.cut == "balanced":
             raise ValueError(
-                "a balanced cut is tried along one dimension only: trying others would void its guarantee; "
-                "write dimensions: widest, or cut: relaxed"
+                "fallback would void the guarantee of balanced cuts; write dimensions: crossed, which tries further "
+                "dimensions too, or cut: relaxed"
             )
+        if self.dimensions == "crossed" and self.cut != "balanced":
+            raise ValueError("crossed cuts are balanced; write cut: balanced, or dimensions: fallback")
         if self.dimensions == "fallback" and self.choose == "loss":
             raise ValueError("fallback tries dimensions by their range; write choose: range")
         return self
 
+    def decisions(self) -> Decisions:
+        """Blind without models of values; with them the lemma depends on how groups are cut."""
+        lemma = None
+        if self.cut == "balanced":
+            lemma = CROSSED_CUTS if self.tried == "crossed" else ONE_CUT
+        elif self.cut == "relaxed" and self.tried == "widest":
+            lemma = EVEN_SPLIT
+        by_tuples = self.cut == "strict" and self.anatomize is None
+        return Decisions(blind=True, lemma=lemma, shape="cuts", by_tuples=by_tuples, fewest=self.min_child)
+
+    def most_left_out(self, task: Task) -> int | None:
+        """The rows that do not fit into equal parts, where cuts are balanced."""
+        looks = any(model.about == "sensitive" for model in task.search)
+        plan = self._plan(task.summary.n_rows, fewest_rows(task.search, task.context), looks)
+        return plan.dropped if plan else 0
+
     def group(self, task: Task) -> Grouping:
+        """Cut all rows as long as every part satisfies the models."""
         if self.ties == "random":
             order = Rows.expand(task, self.name).cells
             rows = Rows.one_of_each_cell(task.summary)
         else:
             rows, order = arranged_cells(task, "lexicographic", None, self.name)
-        requirement = Requirement(task, rows, self.name)
-        plan = self.plan(len(order), requirement)
-        parts, depth = self.partition(task, rows, order, requirement, plan)
+        requirement = GroupRequirement(task, rows, self.name)
+        plan = self._plan(len(order), requirement.least, requirement.looks_at_values)
+        parts, found = self.partition(task, rows, order, requirement, plan)
         del order
-        search: dict[str, Any] = {"cut": self.cut, "dimensions": self.dimensions, "depth": depth}
-        if requirement.looks_at_values and (self.cut == "strict" or self.dimensions == "fallback"):
-            search["note"] = VOID[self.dimensions]
+        search: dict[str, Any] = {"cut": self.cut, "dimensions": self.tried, **found}
+        if requirement.looks_at_values and (self.cut == "strict" or self.tried == "fallback"):
+            search["note"] = VOID[self.tried]
         if plan is not None:
-            search |= {"parts": list(plan.parts), "least": plan.leaf, "dropped": "at random"}
-        grouping = to_grouping(task, rows, parts, self.labels, search)
+            crossed = self.tried == "crossed"
+            least = (
+                {"least": self._least(requirement.least), "cell": plan.leaf}
+                if crossed
+                else {"least": plan.leaf}
+            )
+            search |= {"parts": list(plan.parts), **least, "dropped": "at random"}
+        trace = Trace(dropped_first=plan is not None, crossings=found.get("crossings", 0))
+        grouping = to_grouping(task, rows, parts, self.labels, search, trace)
+        task = replace(task, context=References.of(grouping, task.context).search)
         refuse_unless_met(
-            task, grouping.classes, "even with all rows in one group" if depth == 0 else "mondrian"
+            task, grouping.classes, "even with all rows in one group" if found["depth"] == 0 else "mondrian"
         )
-        return anatomized(task, rows, parts, self.anatomize, self.labels, grouping)
+        return anatomize_eligible(task, rows, parts, self.anatomize, self.labels, grouping)
 
-    def plan(self, n: int, requirement: Requirement) -> EvenPlan | None:
+    @property
+    def tried(self) -> str:
+        """Which dimensions are tried: the option, or its default, which depends on the cut."""
+        return self.dimensions or ("crossed" if self.cut == "balanced" else "widest")
+
+    def _plan(self, n: int, fewest: int, looks_at_values: bool) -> EvenPlan | None:
         """The equal parts of a balanced cut; None for the other cuts, and where no value is looked at."""
-        if self.cut != "balanced" or not requirement.looks_at_values:
+        if self.cut != "balanced" or not looks_at_values:
             return None
-        return even_plan(n, self.least or max(2, requirement.least), self.splits)
+        plan = even_plan(n, self._least(fewest), self.splits)
+        return plan.crossed() if self.tried == "crossed" else plan
+
+    def _least(self, fewest: int) -> int:
+        """The fewest rows of a group of balanced cuts; the models ask for `fewest`."""
+        return self.least or max(2, fewest)
 
     def partition(
-        self, task: Task, rows: Rows, order: Int32s, requirement: Requirement, plan: EvenPlan | None
-    ) -> tuple[Partition, int]:
-        """The groups, and how often the table was cut. `order` lists the rows (or one of each cell again and again)."""
+        self, task: Task, rows: Rows, order: Int32s, requirement: GroupRequirement, plan: EvenPlan | None
+    ) -> tuple[Partition, dict[str, int]]:
+        """The groups, and how they were cut. `order` lists the rows (or one of each cell again and again)."""
         axes = axes_of(rows.summary)
         codes = tuple_ranks(rows.summary, axes)[rows.tuples]
         if plan is not None and plan.dropped:
             order = order[_kept(len(order), plan.dropped, task.rng)]
+            requirement = requirement.among(order)
         chooser = self._chooser(task, axes, codes, order)
-        least = self.min_child if self.min_child is not None else requirement.least
         mode: Mode = self.side if self.cut == "strict" else "even"
-        cutter = Cutter(requirement, chooser, codes, mode, least if plan is None else 1)
-        return cutter.run(task, order, plan.parts if plan else None)
+        if plan is not None:
+            crossed = self.tried == "crossed"
+            # without crossed cuts the plan alone ends in time
+            least = self._least(requirement.least) if crossed else 1
+            return Cutter(requirement, chooser, codes, mode, least, crossed).run(task, order, plan.parts)
+        least = self.min_child if self.min_child is not None else requirement.least
+        return Cutter(requirement, chooser, codes, mode, least).run(task, order, None)
 
     def _chooser(self, task: Task, axes: tuple[Axis, ...], codes: Int32s, order: Int32s) -> Chooser:
-        if self.dimensions == "fallback" or self.choose == "range" or not len(axes):
-            return ByRange(axes, codes, order, every=self.dimensions == "fallback")
-        return ByLoss(covers(axes, task.levels, self.labels, task.weights), codes)
+        if self.tried == "fallback" or self.choose == "range" or not len(axes):
+            return ByRange(axes, codes, order, every=self.tried == "fallback")
+        return ByLoss(label_covers(axes, task.levels, self.labels, task.weights), codes)
 
 
 def _kept(n: int, dropped: int, rng: np.random.Generator) -> Bools:
@@ -139,13 +189,16 @@ class ByLoss:
     def __init__(self, tables: Covers, codes: Int32s) -> None:
         self.tables, self.codes = tables, codes
 
-    def ranking(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> Int32s:
-        """One line per group: the dimensions to be tried in turn, −1: none."""
-        return partition.choose(self.codes, order, lo, hi, parts, self.tables)[:, None]
+    def ranking(self, order: Int32s, lo: Ints, hi: Ints, parts: int, cell: int) -> Int32s:
+        """One line per group (of cells of so many rows; 0: of one): the dimensions to be tried in turn, −1: none."""
+        return partition.choose(self.codes, order, lo, hi, parts, self.tables, cell)[:, None]
 
 
 class ByRange:
-    """Ranks dimensions by their range inside the group relative to that in the table, exactly; ties: the first."""
+    """Ranks dimensions by their range inside the group relative to that in the table, exactly; ties: the first.
+
+    In groups that consist of cells, by the mean range of a cell: a cut divides each by itself.
+    """
 
     def __init__(self, axes: tuple[Axis, ...], codes: Int32s, order: Int32s, every: bool) -> None:
         self.positions, self.codes, self.every = [axis.position for axis in axes], codes, every
@@ -159,8 +212,20 @@ class ByRange:
         columns = [p[high[:, a]] - p[low[:, a]] for a, p in enumerate(self.positions)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(lo), 0), dtype=np.int64)
 
-    def ranking(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> Int32s:
-        widths = self._widths(order, lo, hi)
+    def _mean_widths(self, order: Int32s, lo: Ints, hi: Ints, cell: int) -> Ints:
+        """Of the cells of each group, rounded up: 0 only where no cell has two values."""
+        cells = (hi - lo) // cell
+        first, total = np.cumsum(cells) - cells, np.zeros((len(lo), len(self.positions)), dtype=np.int64)
+        for at in range(0, int(cells.sum()), CELLS):
+            number = np.arange(at, min(int(cells.sum()), at + CELLS))
+            owner = np.searchsorted(first, number, side="right") - 1
+            begin = lo[owner] + (number - first[owner]) * cell
+            np.add.at(total, owner, self._widths(order, begin, begin + cell))
+        return np.asarray(-(-total // cells[:, None]))
+
+    def ranking(self, order: Int32s, lo: Ints, hi: Ints, parts: int, cell: int) -> Int32s:
+        """The dimensions to cut each segment along, the widest first; −1: none is left."""
+        widths = self._mean_widths(order, lo, hi, cell) if cell else self._widths(order, lo, hi)
         d = widths.shape[1]
         result = np.full((len(lo), max(1, d if self.every else 1)), -1, dtype=np.int32)
         for a in range(d):
@@ -177,60 +242,97 @@ class ByRange:
 Chooser = ByLoss | ByRange
 
 
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Groups that may yet be cut: segments of the order, how often each was cut, and how many cuts were refused."""
+
+    lo: Ints
+    hi: Ints
+    cuts: Ints
+    refusals: Ints
+
+    def where(self, chosen: Bools) -> Open:
+        """The chosen ones of the groups."""
+        return Open(self.lo[chosen], self.hi[chosen], self.cuts[chosen], self.refusals[chosen])
+
+
 class Cutter:
-    """Cuts all groups of one depth at once, until no cut is accepted."""
+    """Cuts all groups of one depth at once, until no cut is accepted, or every crossed cut of the plan was tested.
+
+    Attributes:
+        least: the fewest rows of a part.
+        crossed: after a refused cut the group stays open, its cells replaced by their parts.
+    """
 
     def __init__(
-        self, requirement: Requirement, chooser: Chooser, codes: Int32s, mode: Mode, least: int
+        self,
+        requirement: GroupRequirement,
+        chooser: Chooser,
+        codes: Int32s,
+        mode: Mode,
+        least: int,
+        crossed: bool = False,
     ) -> None:
         self.requirement, self.chooser, self.codes = requirement, chooser, codes
-        self.mode, self.least = mode, max(1, least)
+        self.mode, self.least, self.crossed = mode, max(1, least), crossed
 
-    def run(self, task: Task, order: Int32s, plan: tuple[int, ...] | None) -> tuple[Partition, int]:
-        """The groups at the end, and the depth reached. Without a plan: halves as long as they are accepted."""
-        lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
-        done: list[tuple[Ints, Ints]] = []
+    def run(
+        self, task: Task, order: Int32s, plan: tuple[int, ...] | None
+    ) -> tuple[Partition, dict[str, int]]:
+        """The groups at the end, the depth reached, and the cuts accepted below a refused one.
+
+        Without a plan: halves as long as they are accepted.
+        """
+        one = np.array([0], dtype=np.int64)
+        groups = Open(one, one + len(order), one, one)
+        done: list[Open] = []
         splits = SplitTree()
-        depth = 0
-        while len(lo) and (plan is None or depth < len(plan)):
+        step = crossings = 0
+        cell = len(order) if self.crossed else 0
+        while len(groups.lo) and (plan is None or step < len(plan)):
             task.progress.check()
-            parts = 2 if plan is None else plan[depth]
-            order, accepted, bounds = self._cut(order, lo, hi, parts)
-            done.append((lo[~accepted], hi[~accepted]))
-            splits.split(accepted, parts)
-            lo, hi = bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
-            depth += bool(len(lo))
-        done.append((lo, hi))
-        lo, hi = (np.concatenate(side) for side in zip(*done, strict=True))
-        return Partition.of_segments(order, lo, hi, splits), depth
+            parts = 2 if plan is None else plan[step]
+            order, tried, accepted, bounds = self._cut(order, groups, parts, cell)
+            refused = tried & ~accepted if self.crossed else np.zeros_like(accepted)
+            done.append(groups.where(~accepted & ~refused))
+            splits.split(accepted, parts, refused)
+            crossings += int((groups.refusals[accepted] > 0).sum())
+            groups = _after(groups, accepted, refused, bounds)
+            cell, step = cell // parts, step + 1
+        done.append(groups)
+        lo, hi, cuts = (np.concatenate([getattr(g, name) for g in done]) for name in ("lo", "hi", "cuts"))
+        found = {"depth": int(cuts.max())} | ({"crossings": crossings} if self.crossed else {})
+        return Partition.of_segments(order, lo, hi, splits), found
 
-    def _cut(self, order: Int32s, lo: Ints, hi: Ints, parts: int) -> tuple[Int32s, Bools, Ints]:
-        """Try to cut every group: the new order, which cuts were accepted, and the bounds of their parts."""
-        accepted = np.zeros(len(lo), dtype=bool)
+    def _cut(self, order: Int32s, groups: Open, parts: int, cell: int) -> tuple[Int32s, Bools, Bools, Ints]:
+        """Try to cut every group: the new order, which were tried, which accepted, and the bounds of their parts."""
+        lo, hi = groups.lo, groups.hi
+        accepted, tested = np.zeros(len(lo), dtype=bool), np.zeros(len(lo), dtype=bool)
         bounds = np.empty((len(lo), parts + 1), dtype=np.int64)
         large = np.flatnonzero((hi - lo) // parts >= (self.least if self.mode == "even" else 1))
         ranking = np.full((len(lo), 1), -1, dtype=np.int32)
         if len(large):
-            found = self.chooser.ranking(order, lo[large], hi[large], parts)
+            found = self.chooser.ranking(order, lo[large], hi[large], parts, cell)
             ranking = np.full((len(lo), found.shape[1]), -1, dtype=np.int32)
             ranking[large] = found
         for turn in range(ranking.shape[1]):
             tried = np.flatnonzero(~accepted & (ranking[:, turn] >= 0))
             if not len(tried):
                 break
+            tested[tried] = True
             dims = np.ascontiguousarray(ranking[tried, turn])
-            fresh, ends = partition.cut(self.codes, order, lo[tried], hi[tried], dims, self.mode, parts)
+            fresh, ends = partition.cut(self.codes, order, lo[tried], hi[tried], dims, self.mode, parts, cell)
             good = self._allowed(fresh, ends)
             accepted[tried[good]] = True
             bounds[tried[good]] = ends[good]
             if ranking.shape[1] == 1:
-                order = fresh  # the order inside groups that are finished says nothing
+                order = fresh  # the order inside groups that are finished says nothing; refused ones keep their cells
             else:
                 places, _ = partition.members(lo[tried[good]], hi[tried[good]])
                 if turn == 0:
                     order = order.copy()  # it belongs to the caller
                 order[places] = fresh[places]
-        return order, accepted, bounds[accepted]
+        return order, tested, accepted, bounds[accepted]
 
     def _allowed(self, fresh: Int32s, ends: Ints) -> Bools:
         """Are all parts large enough, and do they all satisfy the models?"""
@@ -239,3 +341,15 @@ class Cutter:
         ok = self.requirement.passing(fresh, parts[:, :-1].ravel(), parts[:, 1:].ravel())
         good[good] = ok.reshape(len(parts), ends.shape[1] - 1).all(axis=1)
         return good
+
+
+def _after(groups: Open, accepted: Bools, refused: Bools, bounds: Ints) -> Open:
+    """The parts of the accepted cuts, then the groups whose cut was refused and which stay open."""
+    parts, whole = bounds.shape[1] - 1, groups.where(refused)
+    cut = groups.where(accepted)
+    return Open(
+        np.concatenate([bounds[:, :-1].ravel(), whole.lo]),
+        np.concatenate([bounds[:, 1:].ravel(), whole.hi]),
+        np.concatenate([np.repeat(cut.cuts + 1, parts), whole.cuts]),
+        np.concatenate([np.repeat(cut.refusals, parts), whole.refusals + 1]),
+    )

@@ -16,22 +16,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Rival, RowShare, Task
-from maskwright.core.verdict import plain
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Decisions, Method, Rival, RowShare, Task
+from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
-from maskwright.kernels.lattice import Checks, Column, Problem, checker
-from maskwright.methods import refusal
-from maskwright.methods.anatomize import Anatomize, anatomize, no_stars_in_buckets
-from maskwright.methods.anytime import Anytime, Relaxed
-from maskwright.methods.bounds import Bounds
-from maskwright.methods.evaluate import Evaluator, rules_of
-from maskwright.methods.fast_sweep import FastSearch
-from maskwright.methods.full_domain import full_domain
-from maskwright.methods.lattice import Lattice
-from maskwright.methods.objectives import Objective, ObjectiveName, build
-from maskwright.methods.sweep import Found, Search, Stop
+from maskwright.kernels.node_check import Checks, Column, Problem, checker
+from maskwright.methods._lattice import infeasibility
+from maskwright.methods._lattice.anytime import Anytime, Relaxed
+from maskwright.methods._lattice.full_domain import full_domain
+from maskwright.methods._lattice.lattice import Lattice
+from maskwright.methods._lattice.node_evaluation import Evaluator, rules_of
+from maskwright.methods._lattice.objectives import Bounds, Objective, ObjectiveName, build_objective
+from maskwright.methods._lattice.sweep import FastSearch, LatticeSearch, SearchResult, Stop
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_stars_in_buckets
 
 LISTED = 400_000  # lattices up to this size are searched to the end
 BUDGET_S = 50.0  # for larger ones, unless the policy says otherwise
@@ -52,6 +50,7 @@ class OptimalLattice(Method):
 
     name: ClassVar[str] = "optimal-lattice"
     whole_columns: ClassVar[bool] = True
+    several_rows: ClassVar[bool] = True
 
     objective: ObjectiveName = "information-loss"
     suppression: RowShare = Field(default=0, validate_default=True)
@@ -64,12 +63,22 @@ class OptimalLattice(Method):
     def _makes_sense(self) -> OptimalLattice:
         return no_stars_in_buckets(self)
 
+    def decisions(self) -> Decisions:
+        """One node for all tuples, blind without models of values."""
+        drops = self.suppress == "failing-classes" and self.suppression > 0
+        return Decisions(blind=True, shape="node", by_tuples=True, drops_failing=drops)
+
+    def most_left_out(self, task: Task) -> int | None:
+        """The rows that may be suppressed."""
+        return int(self.suppression * task.summary.n_rows)
+
     def group(self, task: Task) -> Grouping:
+        """Search the lattice, and publish the best node."""
         started, cpu = time.monotonic(), time.process_time()
         if task.summary.n_rows == 0:
             raise PolicyNotMet("the table has no rows; there is nothing to publish")
         lattice = Lattice.of(task.summary.attributes, task.levels)
-        objective = build(self.objective, lattice, task.summary, task.weights)
+        objective = build_objective(self.objective, lattice, task.summary, task.weights)
         problem = self.problem(task, lattice, objective)
         found = self._search(task, lattice, objective, problem)
         if found.best is None:
@@ -79,12 +88,13 @@ class OptimalLattice(Method):
         report["wall_s"] = time.monotonic() - started
         report["cpu_s"] = time.process_time() - cpu
         grouping = full_domain(task, problem, node, found.suppressed, report)
-        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+        return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
-        from maskwright.methods.rivals import by_score, rivals
+        """The nodes of a better score that fail for their values."""
+        from maskwright.methods._lattice.rivals import by_score, rival_nodes
 
-        return None if published.levels is None else rivals(task, published.levels, self, by_score)
+        return None if published.levels is None else rival_nodes(task, published.levels, self, by_score)
 
     def problem(
         self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None
@@ -119,24 +129,24 @@ class OptimalLattice(Method):
             return checker(problem)
         return Evaluator(task, problem, lattice.allowed)
 
-    def _search(self, task: Task, lattice: Lattice, objective: Objective, problem: Problem) -> Found:
+    def _search(self, task: Task, lattice: Lattice, objective: Objective, problem: Problem) -> SearchResult:
         bounds = Bounds(objective, lattice, problem.least, task.summary)
         listed = lattice.n_nodes <= LISTED
         budget = self.budget_s if listed or self.budget_s is not None else BUDGET_S
         stop = Stop(at=None if budget is None else time.monotonic() + budget)
 
-        def watch(text: str, share: float) -> None:
+        def _watch(text: str, share: float) -> None:
             task.progress.share(share, text)
 
         checks = self.checks(task, lattice, problem)
         if not listed:
             project = partial(self._project, task, problem.limit)
-            return Anytime(lattice, bounds, checks, problem.limit, watch, project).run(stop)
+            return Anytime(lattice, bounds, checks, problem.limit, _watch, project).run(stop)
         if isinstance(checks, CompiledChecker):
-            return FastSearch(lattice, bounds, checks, watch).run(stop)
-        return Search(lattice, bounds, checks, problem.limit, watch).run(stop)
+            return FastSearch(lattice, bounds, checks, _watch).run(stop)
+        return LatticeSearch(lattice, bounds, checks, problem.limit, _watch).run(stop)
 
-    def _project(self, task: Task, limit: int, chosen: frozenset[int]) -> Search:
+    def _project(self, task: Task, limit: int, chosen: frozenset[int]) -> LatticeSearch:
         """A search over the chosen columns alone, all others at their top: what must be lost there is lost."""
         summary = task.summary
         full = Lattice.of(summary.attributes, task.levels)
@@ -144,22 +154,22 @@ class OptimalLattice(Method):
             full.allowed[a] if a in chosen else (h.top,) for a, h in enumerate(summary.attributes)
         )
         lattice = Lattice(full.attributes, allowed)
-        whole = build(self.objective, lattice, summary, task.weights)
+        whole = build_objective(self.objective, lattice, summary, task.weights)
         factors = tuple(f if a in chosen else 0 for a, f in enumerate(whole.factors))
         objective = replace(whole, factors=factors)
         problem = self.problem(task, lattice, objective, limit)
         checks = Relaxed(self.checks(task, lattice, problem), limit)
         bounds = Bounds(objective, lattice, problem.least, summary)
-        return Search(lattice, bounds, checks, limit, lambda text, share: task.progress.check())
+        return LatticeSearch(lattice, bounds, checks, limit, lambda text, share: task.progress.check())
 
-    def _report(self, lattice: Lattice, objective: Objective, found: Found) -> dict[str, Any]:
+    def _report(self, lattice: Lattice, objective: Objective, found: SearchResult) -> dict[str, Any]:
         assert found.best is not None  # noqa: S101 - for the type checker
         score = objective.score(found.vector)
         lower = float(score) if found.complete or found.lower is None else min(float(score), found.lower)
         others = sorted((s, n) for s, n in found.others if n != found.best)[:5]
         return {
             "objective": self.objective,
-            "score": plain(score),
+            "score": plain_number(score),
             "levels": lattice.names(lattice.node(found.best)),
             "nodes": lattice.n_nodes,
             "checked": found.checked,
@@ -171,7 +181,7 @@ class OptimalLattice(Method):
             ],
         }
 
-    def _refusal(self, task: Task, lattice: Lattice, problem: Problem, found: Found) -> PolicyNotMet:
+    def _refusal(self, task: Task, lattice: Lattice, problem: Problem, found: SearchResult) -> PolicyNotMet:
         """Search again for the node that suppresses least, to say what would do."""
         if not found.complete:
             return PolicyNotMet(
@@ -180,10 +190,10 @@ class OptimalLattice(Method):
             )
         rows = task.summary.n_rows
         if problem.limit < rows:
-            objective = build("suppressed", lattice, task.summary, task.weights)
+            objective = build_objective("suppressed", lattice, task.summary, task.weights)
             relaxed = self.problem(task, lattice, objective, limit=rows)
             best = self._search(task, lattice, objective, relaxed)
             if best.best is not None:
                 node = lattice.node(best.best)
-                return refusal.too_much_suppressed(task, lattice, node, best.vector[0], problem.limit)
-        return refusal.never(task, Evaluator(task, problem, lattice.allowed), lattice)
+                return infeasibility.too_much_suppressed(task, lattice, node, best.vector[0], problem.limit)
+        return infeasibility.no_node_error(task, Evaluator(task, problem, lattice.allowed), lattice)

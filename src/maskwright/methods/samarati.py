@@ -8,20 +8,19 @@ the lowest height the one with the least loss is chosen, ties going to the lexic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Rival, Task
-from maskwright.core.verdict import plain
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Rival, Task
+from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyNotMet
-from maskwright.methods.anatomize import anatomize
-from maskwright.methods.full_domain import full_domain
-from maskwright.methods.nodes import Nodes, NodeSearch
-from maskwright.methods.rivals import by_height, rivals
+from maskwright.methods._lattice.full_domain import full_domain
+from maskwright.methods._lattice.nodes import Nodes, NodeSearch
+from maskwright.methods._lattice.rivals import by_height, rival_nodes
+from maskwright.methods._rows.anatomize import anatomize_groups
 
 
 class Samarati(NodeSearch):
@@ -39,16 +38,18 @@ class Samarati(NodeSearch):
 
     name: ClassVar[str] = "samarati"
     whole_columns: ClassVar[bool] = True
+    several_rows: ClassVar[bool] = True
 
     conditions: bool = True
 
     def group(self, task: Task) -> Grouping:
+        """Publish the best of the lowest nodes."""
         if task.summary.n_rows == 0:
             raise PolicyNotMet("the table has no rows; there is nothing to publish")
         nodes = Nodes(task, self.optimal(), self.conditions)
         if (refusal := nodes.impossible()) is not None:
             raise refusal
-        found = lowest(nodes)
+        found = lowest_nodes(nodes)
         if not found:
             raise self.refuse(task)
         best = nodes.by_score(found)[0]
@@ -59,18 +60,19 @@ class Samarati(NodeSearch):
             nodes.suppressed(best),
             self._report(nodes, found, best),
         )
-        return anatomize(task, grouping, self.anatomize) if self.anatomize else grouping
+        return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
     def rivals(self, task: Task, published: Grouping) -> list[Rival] | None:
+        """The lower nodes that fail for their values, and those of equal height with a better score."""
         if published.levels is None:
             return None
-        return rivals(task, published.levels, self.optimal(), by_height)
+        return rival_nodes(task, published.levels, self.optimal(), by_height)
 
     def _report(self, nodes: Nodes, found: list[int], best: int) -> dict[str, Any]:
         chosen = nodes.describe(best)
         return {
             "objective": self.objective,
-            "score": plain(chosen.score),
+            "score": plain_number(chosen.score),
             "levels": chosen.names,
             "height": chosen.height,
             "nodes": nodes.lattice.n_nodes,
@@ -84,7 +86,7 @@ class Samarati(NodeSearch):
         }
 
 
-def lowest(nodes: Nodes) -> list[int]:
+def lowest_nodes(nodes: Nodes) -> list[int]:
     """All satisfying nodes of the lowest height at which there are any; empty when there are none."""
     heights, top = nodes.heights, int(nodes.heights.max())
     dead = np.zeros(nodes.lattice.n_nodes, dtype=np.uint8)  # neither satisfies, nor does anything below
@@ -118,22 +120,3 @@ def _hope(nodes: Nodes, dead: NDArray[np.uint8], height: int) -> int | None:
             return int(number)
         nodes.mark(dead, number, 1, up=False)
     return None
-
-
-def plain_binary_search(nodes: Nodes, satisfies: Callable[[int], bool]) -> int | None:
-    """Binary search on height as it was published, which is wrong where satisfaction is not upward closed.
-
-    The answer is the number of a node, the first of its height that satisfies, or None. It starts from the top.
-    """
-    top = nodes.lattice.maximal[-1]
-    best = top if satisfies(top) else None
-    low, high = 0, int(nodes.heights[top])
-    while low < high:
-        middle = (low + high) // 2
-        of_height = np.flatnonzero(nodes.heights == middle).tolist()
-        found = next((number for number in of_height if satisfies(number)), None)
-        if found is None:
-            low = middle + 1
-        else:
-            best, high = found, middle
-    return best

@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Method, Task
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Decisions, Method, Task
 from maskwright.kernels.partition import Int32s, even_bounds
-from maskwright.methods.anatomize import Anatomize, anatomized
-from maskwright.methods.labels import LabelStyle
-from maskwright.methods.orders import OrderName, arranged
-from maskwright.methods.requirement import Requirement, refuse_unless_met
-from maskwright.methods.rows import Partition, SplitTree, to_grouping
+from maskwright.methods._rows.anatomize import Anatomize, anatomize_eligible
+from maskwright.methods._rows.group_labels import LabelStyle
+from maskwright.methods._rows.group_requirement import GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.row_orders import OrderName, arranged_rows
+from maskwright.methods._rows.rows import Partition, SplitTree, to_grouping
+from maskwright.promise.lemmas.even_splits import EVEN_SPLIT
 
 
 class SymmetricGrouping(Method):
@@ -44,9 +45,19 @@ class SymmetricGrouping(Method):
     labels: LabelStyle = "hierarchy"
     anatomize: Anatomize = None
 
+    def decisions(self) -> Decisions:
+        """Blind without models of values; with them the lemma of even splits holds for halves."""
+        lemma = EVEN_SPLIT if self.ways == 2 else None
+        return Decisions(blind=True, lemma=lemma, shape="cuts", ways=self.ways, fewest=self.min_child)
+
+    def most_left_out(self, task: Task) -> int | None:
+        """No row is left out."""
+        return 0
+
     def group(self, task: Task) -> Grouping:
-        rows = arranged(task, self.order, self.priority, self.name)
-        requirement = Requirement(task, rows, self.name)
+        """Split the sorted rows as long as every part satisfies the models."""
+        rows = arranged_rows(task, self.order, self.priority, self.name)
+        requirement = GroupRequirement(task, rows, self.name)
         parts = self.partition(requirement, np.arange(rows.n, dtype=np.int32))
         search: dict[str, Any] = {
             "ways": self.ways,
@@ -56,12 +67,13 @@ class SymmetricGrouping(Method):
         grouping = to_grouping(task, rows, parts, self.labels, search)
         whole = parts.n_groups == 1
         refuse_unless_met(task, grouping.classes, "even with all rows in one group" if whole else self.name)
-        return anatomized(task, rows, parts, self.anatomize, self.labels, grouping)
+        return anatomize_eligible(task, rows, parts, self.anatomize, self.labels, grouping)
 
-    def guard(self, requirement: Requirement) -> int:
+    def guard(self, requirement: GroupRequirement) -> int:
+        """The fewest rows of a part."""
         return max(1, requirement.least if self.min_child is None else self.min_child)
 
-    def partition(self, requirement: Requirement, order: Int32s) -> Partition:
+    def partition(self, requirement: GroupRequirement, order: Int32s) -> Partition:
         """Split from the top, all groups of one depth at once."""
         least = self.guard(requirement)
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)

@@ -1,13 +1,24 @@
 """Utility metrics: plain functions of a grouping. One file per family, one line here."""
 
-from maskwright.core.metric import Metric
-from maskwright.metrics.association import association_loss, information_exposure
-from maskwright.metrics.classes import average_class_size, discernibility, suppression
+from maskwright.domain.metric import Metric
 from maskwright.metrics.correlation import correlation_change
-from maskwright.metrics.distortion import sensitive_distortion
-from maskwright.metrics.distributions import distribution_distance, earth_movers_distance
-from maskwright.metrics.entropy import non_uniform_entropy
-from maskwright.metrics.loss import arx_loss, granularity, information_loss, precision
+from maskwright.metrics.distributions import (
+    distribution_distance,
+    earth_movers_distance,
+    sensitive_distortion,
+)
+from maskwright.metrics.loss import (
+    arx_loss,
+    association_loss,
+    average_class_size,
+    discernibility,
+    granularity,
+    information_exposure,
+    information_loss,
+    non_uniform_entropy,
+    precision,
+    suppression,
+)
 from maskwright.metrics.prediction import predictive_utility
 from maskwright.metrics.queries import query_error
 

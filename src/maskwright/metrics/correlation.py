@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.metric import Weights
-from maskwright.metrics.supports import Floats, supports_of
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping, exact_view
+from maskwright.domain.metric import Weights
+from maskwright.metrics._shared.supports import Floats, supports_of
 
 WIDEST = 500  # an attribute with more ground values is left out: nearly every pair would be unique
 CHUNK = 4096

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
-from maskwright.core.metric import Weights
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.metric import Weights
 from maskwright.errors import UsageError
-from maskwright.metrics.supports import Floats, supports_of
+from maskwright.metrics._shared.supports import Floats, supports_of
 
 ROWS = 10_000  # more are sampled down to this: a linear model learns no more from them
 
@@ -58,15 +58,15 @@ def prediction(
             f"{sample.target!r} has fewer than two values among the rows that a model learns from"
         )
 
-    def accuracy(features: Floats, values: Ints, weight: Floats) -> float:
+    def _accuracy(features: Floats, values: Ints, weight: Floats) -> float:
         model = LogisticRegression(max_iter=100, tol=1e-3)
         model.fit(features, values, sample_weight=weight)
         return float(model.score(sample.original(sample.test), sample.value[sample.test]))
 
     with _quiet(), threadpool_limits(1):  # small matrices: threads only wait for each other
         ones = np.ones(len(sample.train))
-        original = accuracy(sample.original(sample.train), sample.value[sample.train], ones)
-        release = accuracy(*sample.published(exact))
+        original = _accuracy(sample.original(sample.train), sample.value[sample.train], ones)
+        release = _accuracy(*sample.published(exact))
     values, counts = np.unique(sample.value[sample.train], return_counts=True)
     commonest = float((sample.value[sample.test] == values[counts.argmax()]).mean())
     return Prediction(sample.target, release, original, commonest)
@@ -94,6 +94,7 @@ class _Sample:
 
     @staticmethod
     def of(grouping: Grouping, target: str | None, rng: np.random.Generator, most: int) -> _Sample:
+        """Draw rows with known values: three quarters to learn from, one to be held out."""
         summary = grouping.summary
         target = target or next(iter(summary.sensitive), "")
         if target not in summary.sensitive:

@@ -18,12 +18,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.exact import shown
-from maskwright.core.grouping import Grouping
-from maskwright.core.metric import Weights
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.exact import short_repr
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.metric import Weights
 from maskwright.errors import UsageError
-from maskwright.metrics.supports import Floats, supports_of
+from maskwright.metrics._shared.supports import Floats, supports_of
 
 Bools = NDArray[np.bool_]
 CHUNK = 512  # queries that are answered at once; part of what a seed stands for
@@ -56,7 +56,7 @@ class Workload:
     def __post_init__(self) -> None:
         for name in ("queries", "dimension", "seed"):
             if not isinstance(value := getattr(self, name), Integral) or isinstance(value, bool):
-                raise UsageError(f"{name} of a workload: {shown(value)} is not a whole number")
+                raise UsageError(f"{name} of a workload: {short_repr(value)} is not a whole number")
         if self.queries < 1 or self.dimension < 1:
             raise UsageError("a workload needs at least one query of at least one dimension")
         if self.queries > MOST:
@@ -64,13 +64,15 @@ class Workload:
         if self.seed < 0:
             raise UsageError("the seed of a workload is negative")
         if not isinstance(self.selectivity, Real) or isinstance(self.selectivity, bool):
-            raise UsageError(f"the selectivity {shown(self.selectivity)} is not a number")
+            raise UsageError(f"the selectivity {short_repr(self.selectivity)} is not a number")
         if not 0 < self.selectivity <= 1:
-            raise UsageError(f"the selectivity {shown(self.selectivity)} is not between 0 and 1")
+            raise UsageError(f"the selectivity {short_repr(self.selectivity)} is not between 0 and 1")
         if self.sizes not in ("expected", "uniform"):
-            raise UsageError(f"sizes: {shown(self.sizes)} is neither 'expected' nor 'uniform'")
+            raise UsageError(f"sizes: {short_repr(self.sizes)} is neither 'expected' nor 'uniform'")
         if not isinstance(self.attribute, str | None):
-            raise UsageError(f"attribute of a workload: {shown(self.attribute)} is not the name of a column")
+            raise UsageError(
+                f"attribute of a workload: {short_repr(self.attribute)} is not the name of a column"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +95,12 @@ class QueryErrors:
 
     @property
     def mean(self) -> float:
+        """The mean relative error; NaN without queries."""
         return float(self.errors.mean()) if len(self.actual) else math.nan
 
     @property
     def median(self) -> float:
+        """The median relative error; NaN without queries."""
         return float(np.median(self.errors)) if len(self.actual) else math.nan
 
     def most_correlated(self, sign: Literal["positive", "negative"], queries: int = 100) -> QueryErrors:
@@ -113,7 +117,7 @@ def query_error(grouping: Grouping, weights: Weights, exact: bool = False) -> fl
 
 def query_errors(grouping: Grouping, workload: Workload, exact: bool = False) -> QueryErrors:
     """Answer a workload from a release; `exact`: quasi-identifiers are published as they are."""
-    table = _Table.of(grouping, workload, exact)
+    table = _QueryTable.of(grouping, workload, exact)
     actual, estimate, phi = [], [], []
     for allowed, wanted in _drawn(table, workload):
         matched = _matched(table.codes, allowed)
@@ -148,7 +152,7 @@ def _phi(both: Floats, first: Floats, second: Floats, n: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _QueryTable:
     """What the answers need: the true rows by (tuple, value), and the groups as they are published."""
 
     grouping: Grouping
@@ -160,12 +164,13 @@ class _Table:
     exact: bool
 
     @staticmethod
-    def of(grouping: Grouping, workload: Workload, exact: bool) -> _Table:
+    def of(grouping: Grouping, workload: Workload, exact: bool) -> _QueryTable:
+        """Collect the true rows and the published groups; refused where rows are not people."""
         summary = grouping.summary
         name = workload.attribute or next(iter(summary.sensitive), None)
         if name is None:
             tuples = np.arange(summary.n_tuples)
-            return _Table(
+            return _QueryTable(
                 grouping, summary.codes, tuples, tuples, summary.rows.astype(np.float64), None, exact
             )
         if name not in summary.sensitive:
@@ -176,13 +181,13 @@ class _Table:
             raise UsageError("COUNT queries need one row per person: rows and people would be mixed up")
         true = summary.sensitive[name]
         published = grouping.published_classes.sensitive[name]
-        return _Table(
+        return _QueryTable(
             grouping, summary.codes, true.owner, true.codes.astype(np.int64), true.counts.astype(np.float64),
             published, exact,
         )  # fmt: skip
 
 
-def _drawn(table: _Table, workload: Workload) -> Iterator[tuple[list[Bools], Bools | None]]:
+def _drawn(table: _QueryTable, workload: Workload) -> Iterator[tuple[list[Bools], Bools | None]]:
     """Blocks of queries: per quasi-identifier, and for the sensitive attribute, code × query: is it asked for?"""
     rng = np.random.default_rng(workload.seed)
     widths = [len(h.values) + 1 for h in table.grouping.summary.attributes]
@@ -226,7 +231,7 @@ def _matched(codes: NDArray[np.int32], allowed: list[Bools]) -> Bools:
     return np.unpackbits(bits, axis=1, count=n).view(bool)
 
 
-def _estimates(table: _Table, allowed: list[Bools], matched: Bools, wanted: Bools | None) -> Floats:
+def _estimates(table: _QueryTable, allowed: list[Bools], matched: Bools, wanted: Bools | None) -> Floats:
     """Σ over groups of (rows that match) · (values that are asked for) / (rows), block by block of groups."""
     grouping = table.grouping
     estimate: Floats = np.zeros(matched.shape[1])
@@ -252,7 +257,7 @@ def _blocks(items: Ints) -> Iterator[Ints]:
         yield items[begin : begin + BLOCK]
 
 
-def _held(table: _Table, groups: Ints, wanted: Bools | None) -> Floats:
+def _held(table: _QueryTable, groups: Ints, wanted: Bools | None) -> Floats:
     """group × query: how many of the published sensitive values of a group are asked for."""
     counts = table.published
     if counts is None or wanted is None:

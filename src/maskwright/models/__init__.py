@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maskwright.core.model import Model
-from maskwright.core.registry import Registry
+from maskwright.domain.model import Model
+from maskwright.domain.registry import Registry
 
 MODELS: Registry[Model] = Registry(
     __name__,
@@ -27,6 +27,8 @@ MODELS: Registry[Model] = Registry(
         "k-map": "k_map:KMap",
         "average-risk": "average_risk:AverageRisk",
         "highest-risk": "highest_risk:HighestRisk",
+        "individual-risk": "individual_risk:IndividualRisk",
+        "population-uniqueness": "population_uniqueness:PopulationUniqueness",
     },
 )
 

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import Rule, SizeAtLeast
-from maskwright.core.segments import Ratios, rounded_up
-from maskwright.core.sensitive import Chosen, Count, SensitiveModel, Share, largest_count, share_rules
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import Rule, SizeAtLeast
+from maskwright.domain.segments import Ratios, rounded_up
+from maskwright.domain.sensitive import Chosen, Count, SensitiveModel, Share, largest_count, share_rules
+from maskwright.domain.verdict import Verdict
 
 
 class AlphaKAnonymity(SensitiveModel):
@@ -29,12 +29,14 @@ class AlphaKAnonymity(SensitiveModel):
     name: ClassVar[str] = "alpha-k-anonymity"
     merge_safe: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
+    share_setting: ClassVar[str] = "alpha"
 
     alpha: Share
     k: Count
     values: Chosen | None = None
 
     def named_values(self) -> list[str]:
+        """The values that `values` names."""
         return list(self.values or ())
 
     def _sets(self) -> tuple[tuple[str, ...], ...] | None:
@@ -44,13 +46,16 @@ class AlphaKAnonymity(SensitiveModel):
         return Ratios(largest_count(self.counts(classes), self._sets()), classes.sizes)
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes of at least k people in which no sensitive value has more than a share alpha."""
         return (classes.sizes >= self.k) & self._shares(classes).at_most(self.alpha)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """A rule on the size and one on the shares of values."""
         shares = share_rules(self, self.alpha, self._sets(), context)
         return None if shares is None else (SizeAtLeast(self.k), *shares)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the people of each class where one is too small, else the largest share of a value."""
         shares, passes = self._shares(classes), self.passing(classes, context)
         if classes.n and classes.sizes.min() < self.k:
             worst = int(classes.sizes.argmin())
@@ -59,6 +64,7 @@ class AlphaKAnonymity(SensitiveModel):
         return self.verdict(passes, shares, shares.argmax(), bound, "share of one sensitive value")
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The alpha and the k that these classes satisfy."""
         shares = self._shares(classes)
         worst = shares.argmax()
         if worst is None:

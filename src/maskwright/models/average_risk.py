@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.population import matches
-from maskwright.core.segments import rounded_up
-from maskwright.core.sensitive import Share
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context, Model, Need
+from maskwright.domain.references import population_matches
+from maskwright.domain.segments import rounded_up
+from maskwright.domain.sensitive import Share
+from maskwright.domain.verdict import Verdict
 
 
 class AverageRisk(Model):
@@ -38,6 +38,7 @@ class AverageRisk(Model):
     adversary: Literal["prosecutor", "marketer"] = "prosecutor"
 
     def is_local(self) -> bool:
+        """No: the average is that of the whole release."""
         return False
 
     def average(self, classes: Classes, context: Context) -> Fraction:
@@ -45,7 +46,7 @@ class AverageRisk(Model):
         people = int(classes.sizes.sum())
         if self.adversary == "prosecutor":
             return Fraction(classes.n, people)
-        matching = np.maximum(matches(self, classes), 1)  # the person at least
+        matching = np.maximum(population_matches(self, classes), 1)  # the person at least
         distinct, where = np.unique(matching, return_inverse=True)
         sizes = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(sizes, where, classes.sizes)
@@ -55,16 +56,20 @@ class AverageRisk(Model):
         return linked / people
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """All classes or none, by the average over the release."""
         return np.full(classes.n, bool(classes.n) and self.average(classes, context) <= self.max)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the average risk, which is the value of every class."""
         values = [self.average(classes, context)] * classes.n if classes.n else []
         worst = 0 if classes.n else None
         bound = f"at most {text_of(self.max)}"
         return self.verdict(self.passing(classes, context), values, worst, bound, "average risk")
 
     def needs(self) -> frozenset[Need]:
+        """The population, where the adversary is a marketer."""
         return frozenset() if self.adversary == "prosecutor" else frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The average risk of these classes as `max`."""
         return f"max: {rounded_up(self.average(classes, context))}" if classes.n else None

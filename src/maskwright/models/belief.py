@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import field_validator, model_validator
 
-from maskwright.core.adversary import MOST_FACTS
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import Rule
-from maskwright.core.segments import Ratios
-from maskwright.core.sensitive import Count, SensitiveModel, Sets, Share, largest_count, share_rules
-from maskwright.core.verdict import Verdict
+from maskwright.domain.adversary import MOST_FACTS
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import Rule
+from maskwright.domain.segments import Ratios
+from maskwright.domain.sensitive import Count, SensitiveModel, Sets, Share, largest_count, share_rules
+from maskwright.domain.verdict import Verdict
 
 
 class BeliefAtMost(SensitiveModel):
@@ -38,6 +38,7 @@ class BeliefAtMost(SensitiveModel):
     name: ClassVar[str] = "belief"
     merge_safe: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
+    share_setting: ClassVar[str] = "max"
 
     max: Share
     adversary: Literal["neighbour", "journalist", "knows-method", "insider"] = "knows-method"
@@ -64,26 +65,31 @@ class BeliefAtMost(SensitiveModel):
         return self
 
     def named_values(self) -> list[str]:
+        """The values in `sets`."""
         return [v for members in self.sets or () for v in members]
 
-    def _shares(self, classes: Classes) -> Ratios:
+    def shares(self, classes: Classes) -> Ratios:
+        """Per class the largest share of a secret."""
         return Ratios(largest_count(self.counts(classes), self.sets), classes.sizes)
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        return self._shares(classes).at_most(self.max)
+        """Classes that show no secret with a share above `max`."""
+        return self.shares(classes).at_most(self.max)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the shares of secrets."""
         return share_rules(self, self.max, self.sets, context)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
         """What the classes alone show: the belief of a neighbour, and the least that any adversary believes."""
-        shares = self._shares(classes)
+        shares = self.shares(classes)
         bound = f"at most {text_of(self.max)}"
         return self.verdict(
             shares.at_most(self.max), shares, shares.argmax(), bound, "belief from the class alone"
         )
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        shares = self._shares(classes)
+        """The largest share of a secret in these classes as `max`."""
+        shares = self.shares(classes)
         worst = shares.argmax()
         return None if worst is None or shares[worst] == 0 else f"max: {shares[worst]}"

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import exp_compared, text_of
-from maskwright.core.model import Context
-from maskwright.core.segments import Ratios, at_most, class_max, rounded_up
-from maskwright.core.sensitive import Lifts, Positive, SensitiveModel, lifts
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import exp_compared, text_of
+from maskwright.domain.model import Context
+from maskwright.domain.segments import Ratios, at_most, class_max, rounded_up
+from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, value_lifts
+from maskwright.domain.verdict import Verdict
 
 
 class BetaLikeness(SensitiveModel):
@@ -35,7 +35,8 @@ class BetaLikeness(SensitiveModel):
     enhanced: bool = False
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        return self._passing(lifts(self, classes, context))
+        """Classes in which no value gains more than its bound over the whole table."""
+        return self._passing(value_lifts(self, classes, context))
 
     def _passing(self, lift: Lifts) -> NDArray[np.bool_]:
         fine = at_most(lift.up, lift.down, 1 + self.beta)
@@ -44,7 +45,8 @@ class BetaLikeness(SensitiveModel):
         return np.asarray(class_max((~fine).astype(np.int64), lift.counts.start) == 0)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        lift = lifts(self, classes, context)
+        """Measure the largest relative gain of a value in each class (enhanced: as a multiple of its own bound)."""
+        lift = value_lifts(self, classes, context)
         passes = self._passing(lift)
         if self.enhanced:
             ratio = class_max(_times_bound(lift, float(self.beta)), lift.counts.start)
@@ -56,7 +58,8 @@ class BetaLikeness(SensitiveModel):
         return self.verdict(passes, gains, gains.argmax(), bound, "relative gain in frequency over the table")
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        lift = lifts(self, classes, context)
+        """The largest gain in these classes as beta; None where the logarithmic bound fails."""
+        lift = value_lifts(self, classes, context)
         gains = _largest_gain(lift)
         worst = gains.argmax()
         if worst is None or not gains[worst] or (self.enhanced and not _below_log(lift).all()):

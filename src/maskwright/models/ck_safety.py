@@ -12,17 +12,15 @@ import math
 from fractions import Fraction
 from typing import Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator
 
-from maskwright.core.adversary import MOST_FACTS
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.segments import class_sums
-from maskwright.core.sensitive import SensitiveModel, Share
-from maskwright.core.verdict import Verdict
+from maskwright.domain.adversary import MOST_FACTS
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.segments import class_sums
+from maskwright.domain.sensitive import SensitiveModel, Share
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
 from maskwright.kernels.max_disclosure import max_disclosure, measure
 
@@ -56,9 +54,11 @@ class CkSafety(SensitiveModel):
     k: Annotated[int, BeforeValidator(_whole), AfterValidator(_facts)]
 
     def is_local(self) -> bool:
+        """No: implications connect people of different classes."""
         return False
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the maximum disclosure, and what each class would disclose by itself."""
         disclosure, alone, fails = measure(self._buckets(classes), self.k, self.c)
         belief, witness = disclosure.implications[self.k], disclosure.witness(self.k)
         ok = belief < self.c
@@ -69,9 +69,6 @@ class CkSafety(SensitiveModel):
             None if witness is None else belief, None if witness is None else witness.target.bucket,
             f"below {text_of(self.c)}", f"belief of an attacker with {_facts_in_words(self.k)}", self.use,
         )  # fmt: skip
-
-    def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        return self.check(classes, context).passes
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The most facts that these classes withstand; where they withstand none, the least c that would do."""

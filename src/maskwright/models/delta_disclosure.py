@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import exp_compared, text_of
-from maskwright.core.model import Context
-from maskwright.core.segments import class_max, class_sums
-from maskwright.core.sensitive import Lifts, Positive, SensitiveModel, lifts
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import exp_compared, text_of
+from maskwright.domain.model import Context
+from maskwright.domain.segments import class_max, class_sums
+from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, value_lifts
+from maskwright.domain.verdict import Verdict
 
 
 class DeltaDisclosure(SensitiveModel):
@@ -35,7 +35,8 @@ class DeltaDisclosure(SensitiveModel):
     strict: bool = False
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        lift = lifts(self, classes, context)
+        """Measure the largest absolute log-ratio of a value in each class."""
+        lift = value_lifts(self, classes, context)
         logs = np.abs(np.log(lift.floats()))
         start = lift.counts.start
         values = class_max(logs, start)
@@ -63,6 +64,7 @@ class DeltaDisclosure(SensitiveModel):
         return np.asarray(seen == np.count_nonzero(whole[1:]))
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The next thousandth above the largest log-ratio as delta; None where a value is absent under `strict`."""
         worst = self.check(classes, context).worst
         if worst is None or not math.isfinite(worst):
             return None

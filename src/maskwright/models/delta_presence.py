@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.population import matches
-from maskwright.core.segments import Ratios, rounded_down, rounded_up
-from maskwright.core.sensitive import NotNegative, Share
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context, Model, Need
+from maskwright.domain.references import population_matches
+from maskwright.domain.segments import Ratios, rounded_down, rounded_up
+from maskwright.domain.sensitive import NotNegative, Share
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import InputError
 
 
@@ -44,7 +44,7 @@ class DeltaPresence(Model):
         return self
 
     def _shares(self, classes: Classes, context: Context) -> Ratios:
-        people = matches(self, classes)
+        people = population_matches(self, classes)
         if (classes.sizes > people).any():
             raise InputError(
                 f"{self.name}: the population table matches fewer people than the table itself has in "
@@ -53,10 +53,12 @@ class DeltaPresence(Model):
         return Ratios(classes.sizes, people)
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes whose share of the matching population lies between the two bounds."""
         shares = self._shares(classes, context)
         return shares.at_most(self.delta_max) & shares.at_least(self.delta_min)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the share of the matching population that is in the table, class by class."""
         shares = self._shares(classes, context)
         high, low = shares.at_most(self.delta_max), shares.at_least(self.delta_min)
         worst = shares.argmin() if high.all() and not low.all() else shares.argmax()
@@ -64,9 +66,11 @@ class DeltaPresence(Model):
         return self.verdict(high & low, shares, worst, bound, "share of the matching population in the table")
 
     def needs(self) -> frozenset[Need]:
+        """The population that matches each class."""
         return frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The two bounds that these classes satisfy."""
         shares = self._shares(classes, context)
         low, high = shares.argmin(), shares.argmax()
         if low is None or high is None:

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.model import Context
-from maskwright.core.rules import DistinctAtLeast, Rule
-from maskwright.core.sensitive import Count, SensitiveModel, distinct_values, kernel_attribute
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.model import Context
+from maskwright.domain.rules import DistinctAtLeast, Rule
+from maskwright.domain.sensitive import Count, SensitiveModel, distinct_values, kernel_attribute
+from maskwright.domain.verdict import Verdict
 
 
 class DistinctLDiversity(SensitiveModel):
@@ -29,13 +29,16 @@ class DistinctLDiversity(SensitiveModel):
     l: Count  # noqa: E741 - the literature's name
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes with at least l different values."""
         return distinct_values(self.counts(classes)) >= self.l
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the number of different values."""
         attribute = kernel_attribute(self, context)
         return None if attribute is None else (DistinctAtLeast(attribute, self.l),)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the number of different values in each class."""
         values = distinct_values(self.counts(classes))
         worst = int(values.argmin()) if classes.n else None
         return self.verdict(
@@ -43,5 +46,6 @@ class DistinctLDiversity(SensitiveModel):
         )
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The fewest different values in any of these classes as l."""
         least = distinct_values(self.counts(classes)).min(initial=self.l)
         return f"l: {least}" if classes.n and least else None

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, ValueCounts
-from maskwright.core.exact import entropy_at_least, text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import EntropyAtLeast, Rule
-from maskwright.core.segments import class_max, class_sums, known
-from maskwright.core.sensitive import Positive, SensitiveModel, kernel_attribute
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes, ValueCounts
+from maskwright.domain.exact import entropy_at_least, text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import EntropyAtLeast, Rule
+from maskwright.domain.segments import class_max, class_sums, known_counts
+from maskwright.domain.sensitive import Positive, SensitiveModel, kernel_attribute
+from maskwright.domain.verdict import Verdict
 
 
 class EntropyLDiversity(SensitiveModel):
@@ -33,15 +33,18 @@ class EntropyLDiversity(SensitiveModel):
     l: Positive  # noqa: E741 - the literature's name
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        counts = known(self.counts(classes))
+        """Classes whose entropy is at least log l, ties decided in integers."""
+        counts = known_counts(self.counts(classes))
         return _at_least(counts, _entropies(counts), self.l)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the entropy."""
         attribute = kernel_attribute(self, context)
         return None if attribute is None else (EntropyAtLeast(attribute, self.l),)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        counts = known(self.counts(classes))
+        """Measure the effective number of values in each class, e to the power of its entropy."""
+        counts = known_counts(self.counts(classes))
         entropies = _entropies(counts)
         values = _effective(counts, entropies)
         worst = int(values.argmin()) if classes.n else None
@@ -51,7 +54,8 @@ class EntropyLDiversity(SensitiveModel):
         )  # fmt: skip
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        counts = known(self.counts(classes))
+        """A decimal l, at most a few thousandths below the best, that these classes satisfy."""
+        counts = known_counts(self.counts(classes))
         entropies = _entropies(counts)
         least = float(_effective(counts, entropies).min(initial=math.inf))
         if not 0 < least < math.inf:

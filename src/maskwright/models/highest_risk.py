@@ -8,14 +8,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.population import matches
-from maskwright.core.rules import Rule, SizeAtLeast
-from maskwright.core.segments import Ratios
-from maskwright.core.sensitive import Share
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context, Model, Need
+from maskwright.domain.references import population_matches
+from maskwright.domain.rules import Rule, SizeAtLeast
+from maskwright.domain.segments import Ratios
+from maskwright.domain.sensitive import Share
+from maskwright.domain.verdict import Verdict
 
 
 class HighestRisk(Model):
@@ -38,16 +38,19 @@ class HighestRisk(Model):
     def _people(self, classes: Classes, context: Context) -> Ints:
         if self.adversary == "prosecutor":
             return classes.sizes
-        return np.maximum(matches(self, classes), 1)  # the person at least
+        return np.maximum(population_matches(self, classes), 1)  # the person at least
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes with enough people, or enough matching people, for the risk."""
         return self._people(classes, context) >= math.ceil(1 / self.max)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the size of classes; None for the journalist, who compares with a population."""
         least = min(math.ceil(1 / self.max), 2**62)  # no table has so many people, and a kernel holds 64 bits
         return (SizeAtLeast(least),) if self.adversary == "prosecutor" else None
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the risk of re-identification in each class."""
         people = self._people(classes, context)
         risks = Ratios(np.ones(classes.n, dtype=np.int64), people)
         worst = int(people.argmin()) if classes.n else None
@@ -55,7 +58,9 @@ class HighestRisk(Model):
         return self.verdict(risks.at_most(self.max), risks, worst, bound, "risk of re-identification")
 
     def needs(self) -> frozenset[Need]:
+        """The population, where the adversary is a journalist."""
         return frozenset() if self.adversary == "prosecutor" else frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The highest risk in these classes as `max`."""
         return f"max: 1/{self._people(classes, context).min()}" if classes.n else None

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from maskwright.core.classes import Classes, Ints
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.rules import Rule, SizeAtLeast
-from maskwright.core.segments import class_sums
-from maskwright.core.sensitive import Count
-from maskwright.core.settings import nearest
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.model import Context, Model, Need
+from maskwright.domain.rules import Rule, SizeAtLeast
+from maskwright.domain.segments import class_sums
+from maskwright.domain.sensitive import Count
+from maskwright.domain.settings import did_you_mean
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
 
 
@@ -47,6 +47,7 @@ class KAnonymity(Model):
     on: Annotated[tuple[tuple[str, ...], ...] | None, AfterValidator(_combinations)] = None
 
     def is_local(self) -> bool:
+        """Whether all quasi-identifiers count together; combinations of some of them span several classes."""
         return self.on is None
 
     def people(self, classes: Classes) -> Ints:
@@ -59,20 +60,25 @@ class KAnonymity(Model):
         return least
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes that at least k people match."""
         return self.people(classes) >= self.k
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the size of classes; None where `on` names combinations of columns."""
         return (SizeAtLeast(self.k),) if self.on is None else None
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the people that match each class."""
         people = self.people(classes)
         worst = int(people.argmin()) if len(people) else None
         return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "people in the class")
 
     def needs(self) -> frozenset[Need]:
+        """The published labels, where `on` names combinations of columns."""
         return frozenset() if self.on is None else frozenset({"labels"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The fewest people that match any of these classes as k."""
         return f"k: {self.people(classes).min()}" if classes.n else None
 
 
@@ -84,7 +90,7 @@ def _marginal(classes: Classes, combination: tuple[str, ...]) -> Ints:
         )
     for column in combination:
         if column not in classes.attributes:
-            hint = nearest(column, classes.attributes)
+            hint = did_you_mean(column, classes.attributes)
             raise PolicyError(f"k-anonymity: `on` names {column!r}, which is no quasi-identifier; {hint}")
     if not classes.n:
         return classes.sizes

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.model import Context, Model, Need
-from maskwright.core.population import matches
-from maskwright.core.sensitive import Count
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.model import Context, Model, Need
+from maskwright.domain.references import population_matches
+from maskwright.domain.sensitive import Count
+from maskwright.domain.verdict import Verdict
 
 
 class KMap(Model):
@@ -29,16 +29,20 @@ class KMap(Model):
     k: Count
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
-        return matches(self, classes) >= self.k
+        """Classes that at least k people of the population match."""
+        return population_matches(self, classes) >= self.k
 
     def check(self, classes: Classes, context: Context) -> Verdict:
-        people = matches(self, classes)
+        """Measure the people of the population that match each class."""
+        people = population_matches(self, classes)
         worst = int(people.argmin()) if classes.n else None
         return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "matching people")
 
     def needs(self) -> frozenset[Need]:
+        """The population that matches each class."""
         return frozenset({"population"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        least = matches(self, classes).min(initial=self.k)
+        """The fewest matching people of any of these classes as k."""
+        least = population_matches(self, classes).min(initial=self.k)
         return f"k: {least}" if classes.n and least else None

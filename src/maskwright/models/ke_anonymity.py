@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
-from maskwright.core.exact import text_of, to_fraction
-from maskwright.core.model import Context
-from maskwright.core.segments import LIMIT, Ratios, class_max, known, rounded_down
-from maskwright.core.sensitive import Count, NotNegative, SensitiveModel, distinct_values
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.exact import text_of, to_fraction
+from maskwright.domain.model import Context
+from maskwright.domain.segments import LIMIT, Ratios, class_max, known_counts, rounded_down
+from maskwright.domain.sensitive import Count, NotNegative, SensitiveModel, distinct_values
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
 
 
@@ -40,11 +40,12 @@ class KeAnonymity(SensitiveModel):
         return distinct_values(self.counts(classes)) if self.distinct else classes.sizes
 
     def least_size(self, context: Context) -> int:
-        return self.k  # a class of fewer people has neither k people nor k different values
+        """The k: a class of fewer people has neither k people nor k different values."""
+        return self.k
 
     def _ranges(self, classes: Classes) -> Ratios:
         """Largest minus smallest value of each class; 0 for a class without values."""
-        counts = known(self.counts(classes))
+        counts = known_counts(self.counts(classes))
         numbers = [self._number(value) for value in counts.values]
         scale = math.lcm(*(number.denominator for number in numbers))
         whole = [int(number * scale) for number in numbers]
@@ -61,9 +62,11 @@ class KeAnonymity(SensitiveModel):
             raise PolicyError(f"{self.name}: {column} must hold numbers, and {value!r} is none") from None
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes of at least k people (or values) whose values range over at least e."""
         return (self._sizes(classes) >= self.k) & self._ranges(classes).at_least(self.e)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the size of each class where one is too small, else the range of its values."""
         sizes, ranges = self._sizes(classes), self._ranges(classes)
         passes = (sizes >= self.k) & ranges.at_least(self.e)
         if classes.n and sizes.min() < self.k:
@@ -73,6 +76,7 @@ class KeAnonymity(SensitiveModel):
         return self.verdict(passes, ranges, ranges.argmin(), bound, "range of the sensitive values")
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The k and the e that these classes satisfy."""
         sizes, ranges = self._sizes(classes), self._ranges(classes)
         worst = ranges.argmin()
         if worst is None or not sizes.min():

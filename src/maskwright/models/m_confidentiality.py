@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 from pydantic import model_validator
 
-from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.exact import text_of, totals
-from maskwright.core.model import Context, Need
-from maskwright.core.segments import rounded_down
-from maskwright.core.sensitive import Positive, SensitiveModel, Sets
-from maskwright.core.verdict import Verdict
-from maskwright.core.worlds.limits import TooManyWorlds
-from maskwright.core.worlds.local import several_sets
+from maskwright.domain.classes import Classes, Ints, ValueCounts
+from maskwright.domain.exact import exact_bincount, text_of
+from maskwright.domain.model import Context, Need
+from maskwright.domain.segments import rounded_down
+from maskwright.domain.sensitive import Positive, SensitiveModel, Sets
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
+from maskwright.worlds.counting.counting_limits import TooManyWorlds
+from maskwright.worlds.counting.general_credibility import several_sets_credibility
 
 
 class MConfidentiality(SensitiveModel):
@@ -50,9 +50,11 @@ class MConfidentiality(SensitiveModel):
         return self
 
     def named_values(self) -> list[str]:
+        """The values in `sets`."""
         return [v for s in self.sets or () for v in s]
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the largest credibility in each class."""
         parts = self._originals(classes)
         counts = self.counts(classes)
         set_of = self._set_of(counts)
@@ -60,7 +62,7 @@ class MConfidentiality(SensitiveModel):
         values = []
         for c in range(classes.n):
             part = slice(int(counts.start[c]), int(counts.start[c + 1]))
-            held = totals(set_of[counts.codes[part]], counts.counts[part], set_of.max(initial=0) + 1)
+            held = exact_bincount(set_of[counts.codes[part]], counts.counts[part], set_of.max(initial=0) + 1)
             key = tuple(sorted(parts[c])), tuple(sorted(held[1:][held[1:] > 0].tolist()))
             if key not in known:
                 known[key] = self._worst(*key, int(classes.sizes[c]))
@@ -79,11 +81,11 @@ class MConfidentiality(SensitiveModel):
         if len(sizes) == 1:
             return share
         try:
-            found = several_sets(sizes, held, self.l or self.m)
+            found = several_sets_credibility(sizes, held, self.l or self.m)
             if (
                 found is not None and abs(float(max(map(max, found)) * self.m) - 1) < 1e-6
             ):  # settle ties exactly
-                found = several_sets(sizes, held, self.l or self.m, exact=True)
+                found = several_sets_credibility(sizes, held, self.l or self.m, exact=True)
         except TooManyWorlds:
             raise PolicyError(
                 f"{self.name}: a class of {len(sizes)} original classes and {len(held)} sensitive sets is too large "
@@ -111,9 +113,11 @@ class MConfidentiality(SensitiveModel):
         return result
 
     def needs(self) -> frozenset[Need]:
+        """The classes before recoding that each published class consists of."""
         return frozenset({"originals"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The m that these classes satisfy, with l spelt out where it followed m."""
         worst = self.check(classes, context).worst
         if not worst:
             return None

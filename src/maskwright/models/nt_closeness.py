@@ -8,14 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.ancestors import Ancestors
-from maskwright.core.classes import Classes, Ints, ValueCounts
-from maskwright.core.distances import Kind, distances
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context, Need
-from maskwright.core.segments import Ratios, rounded_up
-from maskwright.core.sensitive import Count, NotNegative, SensitiveModel, tree_of
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Ancestors, Classes, Ints, ValueCounts
+from maskwright.domain.distances import Kind, class_distances
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context, Need
+from maskwright.domain.segments import Ratios, rounded_up
+from maskwright.domain.sensitive import Count, NotNegative, SensitiveModel, tree_of
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
 
 
@@ -41,9 +40,11 @@ class NtCloseness(SensitiveModel):
     distance: Kind = "equal"
 
     def is_local(self) -> bool:
+        """No: a class is compared with larger groups around it."""
         return False
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the distance of each class from the nearest group of at least n people around it."""
         values, enough = self._nearest_superset(classes, context)
         passes = values.at_most(self.t) & enough
         what = f"distance ({self.distance}) from the nearest group of at least {self.n} people"
@@ -51,6 +52,7 @@ class NtCloseness(SensitiveModel):
         return self.verdict(passes, values, worst, f"at most {text_of(self.t)}", what)
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The largest of these distances as t; None where a class has no large enough group around it."""
         values, enough = self._nearest_superset(classes, context)
         worst = values.argmax()
         return None if worst is None or not enough.all() else f"t: {rounded_up(values[worst])}"
@@ -63,7 +65,7 @@ class NtCloseness(SensitiveModel):
         for reference, people, concerned in self._references(classes, counts, context):
             if people < self.n:
                 continue
-            found = distances(_part(counts, concerned), reference, self.distance, tree)
+            found = class_distances(_part(counts, concerned), reference, self.distance, tree)
             for c, value in zip(concerned.tolist(), found, strict=True):
                 if not enough[c] or value < best[c]:
                     best.numerators[c], best.denominators[c] = value.numerator, value.denominator
@@ -71,6 +73,7 @@ class NtCloseness(SensitiveModel):
         return best, enough
 
     def needs(self) -> frozenset[Need]:
+        """The groups that classes were split from."""
         return frozenset({"ancestors"})
 
     def _references(

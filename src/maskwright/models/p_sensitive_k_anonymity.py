@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes, Ints
-from maskwright.core.model import Context, Model
-from maskwright.core.rules import DistinctAtLeast, Rule, SizeAtLeast
-from maskwright.core.sensitive import Chosen, Count, distinct_values
-from maskwright.core.settings import nearest
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.model import Context, Model
+from maskwright.domain.rules import DistinctAtLeast, Rule, SizeAtLeast
+from maskwright.domain.sensitive import Chosen, Count, distinct_values
+from maskwright.domain.settings import did_you_mean
+from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
 
 
@@ -43,23 +43,27 @@ class PSensitiveKAnonymity(Model):
         return fewest
 
     def refuse_unknown(self, domains: Mapping[str, Sequence[str]]) -> None:
+        """Refuse a table without sensitive columns, and columns in `attributes` that it lacks."""
         if not domains:
             raise PolicyError(f"{self.name} needs a sensitive column; give one column the role sensitive")
         for name in self.attributes or ():
             if name not in domains:
-                hint = nearest(name, domains)
+                hint = did_you_mean(name, domains)
                 raise PolicyError(f"{self.name}: there is no sensitive column {name!r}; {hint}")
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes of at least k people with at least p different values in every column concerned."""
         return (classes.sizes >= self.k) & (self._fewest(classes) >= self.p)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """A rule on the size and one on the different values of each column concerned."""
         names = self.attributes or tuple(context.domains)
         if not names:
             return None
         return (SizeAtLeast(self.k), *(DistinctAtLeast(name, self.p) for name in names))
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the people of each class where one is too small, else its fewest different values."""
         fewest, sizes = self._fewest(classes), classes.sizes
         passes = (sizes >= self.k) & (fewest >= self.p)
         if classes.n and sizes.min() < self.k:
@@ -70,6 +74,7 @@ class PSensitiveKAnonymity(Model):
         return self.verdict(passes, fewest, worst_group, f"at least {self.p}", what)
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The p and the k that these classes satisfy."""
         if not classes.n:
             return None
         p, k = min(self.p, int(self._fewest(classes).min())), min(self.k, int(classes.sizes.min()))

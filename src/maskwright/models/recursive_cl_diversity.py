@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import Recursive, Rule
-from maskwright.core.segments import Ratios, class_max, class_sums, known
-from maskwright.core.sensitive import Count, Positive, SensitiveModel, kernel_attribute
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import Recursive, Rule
+from maskwright.domain.segments import Ratios, class_max, class_sums, known_counts
+from maskwright.domain.sensitive import Count, Positive, SensitiveModel, kernel_attribute
+from maskwright.domain.verdict import Verdict
 
 
 class RecursiveClDiversity(SensitiveModel):
@@ -38,20 +38,23 @@ class RecursiveClDiversity(SensitiveModel):
 
     def _rest(self, classes: Classes) -> Ratios:
         """What the values from the l-th on add up to, over the most frequent one (0 without values)."""
-        counts = known(self.counts(classes))
+        counts = known_counts(self.counts(classes))
         order = np.lexsort((-counts.counts, counts.owner))
         rank = np.arange(len(order)) - counts.start[counts.owner]
         tail = class_sums(np.where(rank >= self.l - 1, counts.counts[order], 0), counts.start)
         return Ratios(tail, np.maximum(class_max(counts.counts, counts.start), 1))
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes whose most frequent value is rarer than c times the values from the l-th on."""
         return ~self._rest(classes).at_most(1 / self.c)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the counts in falling order."""
         attribute = kernel_attribute(self, context)
         return None if attribute is None else (Recursive(attribute, self.c, self.l),)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure what the values from the l-th on add up to, relative to the most frequent one."""
         rest = self._rest(classes)
         return self.verdict(
             ~rest.at_most(1 / self.c), rest, rest.argmin(), f"more than {text_of(1 / self.c)}",
@@ -59,6 +62,7 @@ class RecursiveClDiversity(SensitiveModel):
         )  # fmt: skip
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The next thousandth above the least c that these classes satisfy."""
         rest = self._rest(classes)
         worst = rest.argmin()
         if worst is None or rest[worst] == 0:

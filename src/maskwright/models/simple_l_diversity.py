@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from maskwright.core.classes import Classes
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import Rule
-from maskwright.core.segments import Ratios, rounded_down
-from maskwright.core.sensitive import Chosen, Positive, SensitiveModel, Sets, largest_count, share_rules
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import Rule
+from maskwright.domain.segments import Ratios, rounded_down
+from maskwright.domain.sensitive import Chosen, Positive, SensitiveModel, Sets, largest_count, share_rules
+from maskwright.domain.verdict import Verdict
 
 
 class SimpleLDiversity(SensitiveModel):
@@ -30,6 +30,7 @@ class SimpleLDiversity(SensitiveModel):
     name: ClassVar[str] = "simple-l-diversity"
     merge_safe: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
+    share_setting: ClassVar[str] = "l"
 
     l: Positive  # noqa: E741 - the literature's name
     values: Chosen | None = None
@@ -42,6 +43,7 @@ class SimpleLDiversity(SensitiveModel):
         return self
 
     def named_values(self) -> list[str]:
+        """The values that `values` or `sets` name."""
         return [*(self.values or ()), *(v for s in self.sets or () for v in s)]
 
     def _sets(self) -> tuple[tuple[str, ...], ...] | None:
@@ -51,18 +53,22 @@ class SimpleLDiversity(SensitiveModel):
         return Ratios(largest_count(self.counts(classes), self._sets()), classes.sizes)
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes in which no value, or set of values, has more than one person in l."""
         return self._shares(classes).at_most(1 / self.l)
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the shares of values."""
         return share_rules(self, 1 / self.l, self._sets(), context)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the largest share of a value, or of a set of values, in each class."""
         shares = self._shares(classes)
         what = "share of one set of sensitive values" if self.sets else "share of one sensitive value"
         bound = f"at most {text_of(1 / self.l)}"
         return self.verdict(shares.at_most(1 / self.l), shares, shares.argmax(), bound, what)
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """One over the largest share in these classes as l."""
         shares = self._shares(classes)
         worst = shares.argmax()
         if worst is None or shares[worst] == 0:

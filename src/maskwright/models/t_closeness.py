@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Classes
-from maskwright.core.distances import Kind, Tree, distances
-from maskwright.core.exact import text_of
-from maskwright.core.model import Context
-from maskwright.core.rules import Closeness, Rule
-from maskwright.core.segments import Ratios, rounded_up
-from maskwright.core.sensitive import NotNegative, SensitiveModel, kernel_attribute, tree_of
-from maskwright.core.verdict import Verdict
+from maskwright.domain.classes import Classes
+from maskwright.domain.distances import Kind, ValueTree, class_distances
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Context
+from maskwright.domain.rules import Closeness, Rule
+from maskwright.domain.segments import Ratios, rounded_up
+from maskwright.domain.sensitive import NotNegative, SensitiveModel, kernel_attribute, tree_of
+from maskwright.domain.verdict import Verdict
 
 KERNEL_VALUES = 500  # a rule lists the set of each prefix or node; beyond this many values that is no help
 
@@ -40,12 +40,14 @@ class TCloseness(SensitiveModel):
 
     def _distances(self, classes: Classes, context: Context) -> Ratios:
         tree = tree_of(self, self.distance, classes, context)
-        return distances(self.counts(classes), self.reference(classes, context), self.distance, tree)
+        return class_distances(self.counts(classes), self.reference(classes, context), self.distance, tree)
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Classes at a distance of at most t from the reference."""
         return self._distances(classes, context).at_most(self.t)
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Measure the distance of each class from the reference."""
         values = self._distances(classes, context)
         what = f"distance ({self.distance}) from the {'published' if context.published else 'whole'} table"
         return self.verdict(
@@ -53,11 +55,13 @@ class TCloseness(SensitiveModel):
         )
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The largest of these distances as t."""
         values = self._distances(classes, context)
         worst = values.argmax()
         return None if worst is None else f"t: {rounded_up(values[worst])}"
 
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule on the distance; None where its sets of values are not known, or too many."""
         attribute = kernel_attribute(self, context)
         if attribute is None or attribute not in context.reference:
             return None
@@ -83,4 +87,4 @@ class TCloseness(SensitiveModel):
         values = context.domains.get(attribute)  # codes follow the domain, whatever the hierarchy's own order
         if hierarchy is None or values is None or len(values) != m:
             return None
-        return Tree.of_hierarchy(hierarchy, values).sets()
+        return ValueTree.of_hierarchy(hierarchy, values).sets()

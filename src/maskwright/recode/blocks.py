@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maskwright.core.classes import Ints, ValueCounts
-from maskwright.core.grouping import Grouping
-from maskwright.core.plan import Block, GroupPlan
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.recoding_plan import GroupPlan, ShuffledBlock
 from maskwright.errors import PolicyError
 from maskwright.recode import entries as e
 from maskwright.recode.disguise import disguised
@@ -93,18 +93,20 @@ def _blocks(
     return [names for names in published if names]
 
 
-def _block(grouping: Grouping, names: tuple[str, ...], number: Int32s) -> Block:
+def _block(grouping: Grouping, names: tuple[str, ...], number: Int32s) -> ShuffledBlock:
     """How often the groups have each combination of values, as it is published."""
     summary = grouping.summary
     domains = tuple(summary.sensitive[name].values for name in names)
     if len(names) == 1:
-        return Block(names, domains, *_by_number(grouping.published_classes.sensitive[names[0]], number))
+        return ShuffledBlock(
+            names, domains, *_by_number(grouping.published_classes.sensitive[names[0]], number)
+        )
     entries = disguised(e.by_cell(grouping), grouping)
     assert entries.values is not None  # noqa: S101 - entries of cells
     chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
     codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)
     there = np.flatnonzero(groups > 0)
-    return Block(names, domains, codes[:, there], groups[there], rows[there])
+    return ShuffledBlock(names, domains, codes[:, there], groups[there], rows[there])
 
 
 def _by_number(counts: ValueCounts, number: Int32s) -> tuple[Int32s, Int32s, Ints]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping
 from maskwright.recode.entries import Entries
 
 

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.classes import Ints
-from maskwright.core.grouping import Grouping, Labels
-from maskwright.core.hierarchy import TOP, Hierarchy
-from maskwright.core.plan import Published, Units
-from maskwright.core.summary import Joint, Summary
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping, Labels
+from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.recoding_plan import PublishedColumn, Units
+from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyError
 
 Int32s = NDArray[np.int32]
+Texts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,8 @@ def _ascending(keys: Ints, *others: Ints) -> list[Ints]:
 def joint_of(summary: Summary) -> Joint:
     if summary.joint is None:
         raise PolicyError(
-            "with several rows per person, sensitive values cannot be taken apart from their rows; "
-            "write recoding: generalise, or remove `unit` from the policy"
+            "with several rows per person (`unit`), sensitive values cannot be taken apart from their rows: nobody "
+            "could count the people of a group any more; recoding: generalise keeps them together"
         )
     return summary.joint
 
@@ -115,37 +116,44 @@ def group_numbers(entries: Entries, number: Int32s) -> Int32s:
     return np.append(number, np.int32(0))[entries.groups]  # group -1 is the last one
 
 
-def quasi_identifiers(grouping: Grouping, entries: Entries, exact: bool) -> list[Published]:
+def quasi_identifiers(grouping: Grouping, entries: Entries, exact: bool) -> list[PublishedColumn]:
     """What is published of the quasi-identifiers: their values, or the labels of the groups."""
     result = []
     for a, hierarchy in enumerate(grouping.summary.attributes):
         codes = grouping.summary.codes[a]
         if exact:
-            result.append(_values(hierarchy, codes, entries, grouping.starred))
+            ground = None if grouping.renderings is None else grouping.renderings[a].ground
+            result.append(_values(hierarchy, codes, entries, grouping.starred, ground))
         else:
-            result.append(_labels(hierarchy, grouping.labels[a], codes, entries))
+            result.append(_labels(hierarchy, grouping.published_labels[a], codes, entries))
     return result
 
 
-def _values(hierarchy: Hierarchy, codes: Int32s, entries: Entries, starred: int | None) -> Published:
+def _values(
+    hierarchy: Hierarchy, codes: Int32s, entries: Entries, starred: int | None, ground: Texts | None
+) -> PublishedColumn:
     """The values as they are, but `*` for suppressed rows: then the column is one of texts."""
     name, values = hierarchy.attribute, hierarchy.values
+    texts = ground or (None, *values)
     if starred is None:
-        texts = None if hierarchy.origin is None else (None, *values)
-        return Published(name, values, texts, codes, entries.tuples)
+        return PublishedColumn(
+            name, values, None if hierarchy.origin is None else texts, codes, entries.tuples
+        )
     index = np.where(entries.groups == starred, len(values) + 1, codes[entries.tuples]).astype(np.int32)
-    return Published(name, values, (None, *values, TOP), index)
+    return PublishedColumn(name, values, (*texts, TOP), index)
 
 
-def _labels(hierarchy: Hierarchy, labels: Labels, codes: Int32s, entries: Entries) -> Published:
+def _labels(hierarchy: Hierarchy, labels: Labels, codes: Int32s, entries: Entries) -> PublishedColumn:
     """The labels of the groups; where they are the values themselves, the column keeps its type."""
     code = {value: i + 1 for i, value in enumerate(hierarchy.values)} | {None: 0}
     code_of_text = np.array([code.get(text, -1) for text in labels.texts], dtype=np.int32)
     there = entries.groups >= 0
     shown = labels.of_group[entries.groups[there]]
     if hierarchy.origin is None and np.array_equal(code_of_text[shown], codes[entries.tuples[there]]):
-        return Published(hierarchy.attribute, hierarchy.values, None, codes, entries.tuples)
-    return Published(hierarchy.attribute, hierarchy.values, labels.texts, labels.of_group, entries.groups)
+        return PublishedColumn(hierarchy.attribute, hierarchy.values, None, codes, entries.tuples)
+    return PublishedColumn(
+        hierarchy.attribute, hierarchy.values, labels.texts, labels.of_group, entries.groups
+    )
 
 
 def group_column(columns: Sequence[str]) -> str:

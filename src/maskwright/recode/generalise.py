@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.plan import ColumnMap, GroupPlan, Plan, Published
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.recoding_plan import ColumnMap, GroupPlan, Plan, PublishedColumn
 from maskwright.recode import entries as e
 from maskwright.recode.disguise import disguised
 
@@ -34,7 +36,7 @@ def plan(
     shown = e.quasi_identifiers(grouping, entries, exact=False)
     if entries.values is not None:
         for (name, vc), codes in zip(summary.sensitive.items(), entries.values, strict=True):
-            shown.append(Published(name, vc.values, None, codes))
+            shown.append(PublishedColumn(name, vc.values, None, codes))
     return GroupPlan(
         columns=tuple(columns),
         units=e.units_of(summary, cells, not expands),
@@ -49,20 +51,30 @@ def plan(
     )
 
 
+def _kept_as_they_are(hierarchy: Hierarchy, texts: Sequence[str | None], used: NDArray[np.int32]) -> bool:
+    """Is every published value its own label?"""
+    values = (None, *hierarchy.values)
+    return hierarchy.origin is None and all(texts[code] == values[code] for code in used.tolist())
+
+
 def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str) -> Plan:
     """One map per column and the list of suppressed tuples."""
     away = grouping.allocation.groups < 0
     if grouping.starred is not None:
         away = away | (grouping.allocation.groups == grouping.starred)
     codes, tuples = grouping.summary.codes, grouping.allocation.tuples
+    there = np.flatnonzero(~away)
     maps = []
-    for a, (hierarchy, index) in enumerate(
-        zip(grouping.summary.attributes, grouping.levels or (), strict=True)
-    ):
-        level = hierarchy.levels[index]
-        texts = tuple(level.labels[block] for block in level.blocks.tolist())
-        identity = index == 0 and hierarchy.origin is None
-        maps.append(ColumnMap(hierarchy, texts, identity, np.unique(codes[a][tuples[~away]])))
+    for a, labels in enumerate(grouping.published_labels):
+        hierarchy = grouping.summary.attributes[a]
+        used, first = np.unique(codes[a][tuples[there]], return_index=True)
+        shown = labels.of_group[grouping.allocation.groups[there[first]]]
+        texts: list[str | None] = [TOP] * (
+            len(hierarchy.values) + 1
+        )  # of values that nobody has who is published
+        for code, text in zip(used.tolist(), shown.tolist(), strict=True):
+            texts[code] = labels.texts[text]
+        maps.append(ColumnMap(hierarchy, tuple(texts), _kept_as_they_are(hierarchy, texts, used), used))
     suppressed = codes[:, tuples[away]]
     return Plan(
         columns=tuple(columns),

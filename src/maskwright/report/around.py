@@ -14,20 +14,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from maskwright.core.events import Progress
-from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.method import Method, Piece, Task
-from maskwright.core.model import Model
+from maskwright.domain.grouping import Grouping, exact_view
+from maskwright.domain.method import Method, Piece, Task
+from maskwright.domain.model import Model
+from maskwright.domain.references import References
 from maskwright.errors import Cancelled, MaskwrightError, PolicyNotMet
-from maskwright.methods.minimal import minimal_nodes
-from maskwright.methods.nodes import MinimalNode
+from maskwright.methods._lattice.minimal_nodes import minimal_nodes
+from maskwright.methods._lattice.nodes import MinimalNode
 from maskwright.metrics.loss import information_loss
+from maskwright.runtime.events import Progress
 
 USUAL = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 SHARE = 0.2  # of the time spent so far
 AT_LEAST_S = 0.5  # what the searches of a small table may take in any case
 SMALL_LATTICE = 2_000  # nodes; the minimal ones of a larger lattice take longer than the release
-FULL_DOMAIN = ("optimal-lattice", "samarati")
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def _tried(method: Method, task: Task, exact: bool, setting: str, clock: Clock) 
 
 def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> Other:
     shown = exact_view(found) if exact else found
-    classes = found.published_classes
-    failing = [m.name for m in task.gates if not m.needs() and not m.check(classes, task.context).ok]
+    classes, references = found.published_classes, References.of(found, task.context)
+    failing = [m.name for m in task.gates if not m.needs() and not references.check(m, classes).ok]
     refused = f"refused by the gate {' and '.join(failing)}" if failing else ""
     loss = information_loss(shown, task.weights)
     return Other(setting, loss, found.published_rows, found.classes.n, refused)
@@ -167,8 +167,8 @@ def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> Other:
 
 def _minimal(made: Piece, clock: Clock) -> list[MinimalNode] | None:
     """Every minimal choice of levels, where the lattice is small."""
-    nodes, method, task = made.grouping.search.get("nodes"), made.method, made.task
-    if method.name not in FULL_DOMAIN or not isinstance(nodes, int) or nodes > SMALL_LATTICE or clock.over():
+    nodes, method, task = made.grouping.trace.nodes, made.method, made.task
+    if not method.whole_columns or nodes is None or nodes > SMALL_LATTICE or clock.over():
         return None
     known = ("objective", "suppression", "suppress", "suppressed_rows")
     options = {k: v for k, v in method.options().items() if k in known}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maskwright.domain.promise import LABELS
 from maskwright.models import MODELS
 from maskwright.report.estimate import as_sql, worked_example
 from maskwright.report.html import Markup, bullets, page, section, table, tag
@@ -47,7 +48,8 @@ ABOUT = {
     "sensitive": "It is about learning a sensitive value.",
 }
 STATUS = {
-    "guaranteed": "This is guaranteed: proven for the method with its settings, whatever the data.",
+    "guaranteed": "This is guaranteed under random worlds: proven for the whole policy and whatever the data, against "
+    "somebody to whom every assignment of values to people that fits the release is equally likely.",
     "measured": "This was measured on this release; it is not a property of the method.",
 }
 
@@ -188,11 +190,18 @@ def _labels(column: Mapping[str, Any]) -> str:
 
 def promise(item: Mapping[str, Any]) -> str:
     """A requirement as one phrase: k-anonymity (k 5), of disease."""
-    settings = ", ".join(f"{k} {v}" for k, v in item["parameters"].items() if v is not None)
+    settings = ", ".join(f"{k} {_listed(v)}" for k, v in item["parameters"].items() if v is not None)
     about = f", for {item['attribute']}" if item.get("attribute") else ""
     about += f" in {item['part']}" if item.get("part") else ""
-    status = f": {item['status']}" if item.get("status") else ""
+    status = f": {LABELS[item['status']]}" if item.get("status") else ""
     return f"{item['model']} ({settings}){about}{status}"
+
+
+def _listed(value: Any) -> str:
+    """A setting as text: values of a list one after the other, sets of values with “or”."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    return ", ".join(" or ".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in value)
 
 
 def plainly(item: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.exact import show
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.exact import number_text
 
 
 def detail_lines(beliefs: Beliefs) -> list[str]:
@@ -21,19 +21,40 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
             lines.append(f"{name}: {_vulnerable(column)}")
         curve = column.get("implications")
         if isinstance(curve, (list, tuple)):
-            points = ", ".join(show(p) if isinstance(p, Fraction) else str(p) for p in curve)
+            points = ", ".join(number_text(p) if isinstance(p, Fraction) else str(p) for p in curve)
             lines.append(f"{name}: belief with 0, 1, 2 … known facts: {points}")
     if dropped := m.get("dropped_people"):
         lines.append(f"people of whom nothing was published: {dropped:,}")
     if hidden := m.get("values_not_flagged"):
-        share = show(m["worst_share_of_a_value_not_flagged"])
+        share = number_text(m["worst_share_of_a_value_not_flagged"])
         lines.append(
             f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
         )
     if "links" in m:
         lines += link_lines(m["links"])
+    if "estimated" in m:
+        lines += estimate_lines(m["estimated"])
     if "singled_out" in m:
         lines += unique_lines(m["singled_out"])
+    return lines
+
+
+def estimate_lines(found: Mapping[str, Any]) -> list[str]:
+    """Estimated risks in the population, after and before."""
+    after, before = found["after"], found["before"]
+    lines = [
+        f"estimated for a population of {found['population']['size']:,}: highest risk {after['highest']:.4g} (before: "
+        f"{before['highest']:.4g}), {after['expected_reidentifications']:.4g} people expected to be re-identified "
+        f"({before['expected_reidentifications']:.4g})"
+    ]
+    if "households" in after:
+        home, then = after["households"], before["households"]
+        lines.append(f"  highest risk of a household: {home['highest']:.4g} (before: {then['highest']:.4g})")
+    shares = [
+        f"{name} {'no answer' if share is None else f'{share:.2%}'}"
+        for name, share in after["population_uniques"].items()
+    ]
+    lines.append(f"  estimated share of population uniques: {', '.join(shares)}")
     return lines
 
 
@@ -49,7 +70,9 @@ def link_lines(links: Mapping[str, Any]) -> list[str]:
 
 def _vulnerable(m: Mapping[str, Any]) -> str:
     bound = m.get("threshold")
-    above = f" (above {show(bound)})" if isinstance(bound, Fraction) else f" ({bound})" if bound else ""
+    above = (
+        f" (above {number_text(bound)})" if isinstance(bound, Fraction) else f" ({bound})" if bound else ""
+    )
     share = f"{float(m['vulnerable_share']):.1%}"
     if "vulnerable_people" not in m:
         return f"at most {share} of the people are vulnerable{above}"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from maskwright.attacks import ATTACKS
-from maskwright.core.adversary import Target
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.exact import text_of
-from maskwright.core.guarantees import promise
-from maskwright.core.release import Release
-
-Status = Literal["guaranteed", "measured"]
+from maskwright.domain.adversary import Target
+from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
+from maskwright.domain.promise import Status
+from maskwright.domain.release import Release
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,8 @@ class Headline:
 
 def headline(release: Release) -> Headline | None:
     """The worst belief; one in a range of values is none in a value, so that it is no headline."""
-    counted = [b for b in release.beliefs if ATTACKS[b.attack].about != "ranges"]
+    computed = [b for b in release.beliefs if b.kind != NOT_COMPUTED]
+    counted = [b for b in computed if ATTACKS[b.attack].about != "ranges"]
     if not counted:
         return None
     worst = max(counted, key=lambda b: (b.worst.upper, ATTACKS[b.attack].about == "values", -b.worst.before))
@@ -43,14 +40,9 @@ def chance(value: Fraction) -> str:
 def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
     if release.target is None:
         return "measured", "how the release was made is not known here"
-    tables = release.target.tables
-    if len(tables) > 1:
-        return "measured", "no bound is proven for several tables about the same people"
     if ATTACKS[found.attack].about == "rows":
         return _of_rows(release.target, found)
-    status, basis = _of_values(release.target, found)
-    looked = release.target.chosen_by_looking
-    return ("measured", looked) if looked and status == "guaranteed" else (status, basis)
+    return _of_values(release, found)
 
 
 def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:
@@ -69,22 +61,19 @@ def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:
     return "measured", "no least number of people in a class was required"
 
 
-def _of_values(target: Target, found: Beliefs) -> tuple[Status, str]:
-    method = target.method
-    if method is None:
-        return "measured", "the method is not known"
-    settings = method.name, method.options(), target.models
-    search = target.grouping.search
-    promises = [promise(*settings, target.context, c, search) for c in target.grouping.classes.sensitive]
-    for one in promises:
-        if one.status == "measured":
-            return "measured", one.why
-    if "facts" in ATTACKS[found.attack].takes:
+def _of_values(release: Release, found: Beliefs) -> tuple[Status, str]:
+    """What the promises of the whole policy say about the belief in a value."""
+    for promise in release.promises:
+        if promise.status == "measured":
+            return "measured", promise.why
+    target = release.target
+    if target is not None and ATTACKS[found.attack].takes & {"facts", "values"}:
         if target.worlds_alike:
             return "measured", "the worst facts for this release; knowing the method adds nothing to them"
         return "measured", "no bound is proven for somebody who knows the method and facts"
-    bounds = [one.bound for one in promises if one.bound is not None and one.about == "every value"]
-    why = promises[0].why if promises else ""
-    if promises and len(bounds) == len(promises) and found.worst.upper <= max(bounds):
-        return "guaranteed", f"proven to stay at or below {text_of(max(bounds))} for any data: {why}"
-    return "measured", f"counted in this release; knowing the method adds nothing to it: {why}"
+    bounds = [promise.bound for promise in release.promises]
+    largest = max((b for b in bounds if b is not None), default=None)
+    why = release.promises[0].why if release.promises else ""
+    if largest is not None and None not in bounds and found.worst.upper <= largest:
+        return "guaranteed", why
+    return "measured", f"counted in this release; {why}" if why else "no sensitive column was declared"

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.attacks import ATTACKS
-from maskwright.core.exact import show
-from maskwright.core.release import Release
+from maskwright.domain.exact import number_text
+from maskwright.domain.promise import LABELS
+from maskwright.domain.release import Release
 from maskwright.models import MODELS
 from maskwright.report.around import Around
 from maskwright.report.headline import Headline, chance, headline
-from maskwright.report.html import Markup, bullets, folded, page, section, table, tag
-from maskwright.report.plans import plan_section
+from maskwright.report.html import Markup, bullets, folded, join, page, section, table, tag
+from maskwright.report.plan_section import plan_section
+from maskwright.report.promises import promise_section
 from maskwright.report.risk import risk_section
 from maskwright.report.search import search_section
 from maskwright.report.usefulness import examples_section, usefulness_section
@@ -24,8 +26,9 @@ from maskwright.version import __version__
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
 CONTENTS = [
-    ("answer", "Answer"), ("asked", "Asked and measured"), ("risk", "Risk"), ("usefulness", "Usefulness"),
-    ("examples", "Example rows"), ("search", "Search"), ("left-out", "Left out"), ("repeat", "To repeat it"),
+    ("answer", "Answer"), ("asked", "Asked and measured"), ("promised", "Promised"), ("risk", "Risk"),
+    ("usefulness", "Usefulness"), ("examples", "Example rows"), ("search", "Search"), ("left-out", "Left out"),
+    ("repeat", "To repeat it"),
 ]  # fmt: skip
 
 
@@ -45,6 +48,7 @@ def report(
         tag("p", "Private: this report describes the original data. Do not hand it over.", class_="lead"),
         tag("div", _answer(release), _worst(headline(release)), _figures(release), id="answer"),
         _asked(release),
+        promise_section(release),
         risk_section(release.beliefs),
         plan_section(release),
         usefulness_section(release),
@@ -52,7 +56,7 @@ def report(
         search_section(release, around),
         _left_out(release),
         _repeat(release, source),
-        contents=CONTENTS,
+        contents=[c for c in CONTENTS if release.promises or c[0] != "promised"],
     )  # fmt: skip
 
 
@@ -67,7 +71,11 @@ def _answer(release: Release) -> Markup:
         )  # fmt: skip
     elif yes:
         lines.append(tag("p", "All of it was counted in the files as they are on disk."))
-    return tag("div", tag("strong", text), *lines, class_="verdict " + ("yes" if yes else "no"))
+    box = tag("div", tag("strong", text), *lines, class_="verdict " + ("yes" if yes else "no"))
+    if not release.warnings:
+        return box
+    warned = [tag("strong", "But look at this first"), bullets(release.warnings)]
+    return join((box, tag("div", *warned, class_="verdict warn")))
 
 
 def _worst(found: Headline | None) -> Markup:
@@ -79,7 +87,8 @@ def _worst(found: Headline | None) -> Markup:
     figure = tag(
         "p", chance(worst.upper), tag("span", what), tag("span", f"{earlier}: {chance(worst.before)}"), class_="figure"
     )  # fmt: skip
-    badge = tag("span", found.status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
+    status = LABELS[found.status] if attack.about == "values" else found.status
+    badge = tag("span", status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
     between = ""
     if worst.interval is not None:
         between = f"; it lies between {worst.interval[0]:.4g} and {worst.interval[1]:.4g}"
@@ -113,12 +122,14 @@ def _figures(release: Release) -> Markup:
 def _asked(release: Release) -> Markup:
     rows = [
         (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
-         show(v.worst) if v.worst is not None else "", v.quantity, v.use,
+         number_text(v.worst) if v.worst is not None else "", v.quantity, v.use,
          tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
         for v in release.verdicts
     ]  # fmt: skip
     head = ("requirement", "about", "asked", "worst measured", "quantity", "used as", "verdict")
-    beliefs = [tag("p", tag("b", f"{v.model}, {v.status}: "), v.why) for v in release.verdicts if v.status]
+    beliefs = [
+        tag("p", tag("b", f"{v.model}, {LABELS[v.status]}: "), v.why) for v in release.verdicts if v.status
+    ]
     meanings = [
         tag("li", tag("b", name), f": {MODELS[name].summary_line()}")
         for name in dict.fromkeys(v.model for v in release.verdicts)
@@ -146,12 +157,13 @@ def _left_out(release: Release) -> Markup:
 
 def _repeat(release: Release, source: Mapping[str, Any]) -> Markup:
     seeded = "a fixed seed, so that the same release comes out again"
+    same = "from the installation key, the input and the policy: here the same release comes out again"
     fresh = "256 random bits of the operating system, not kept: groups chosen at random and the row order will differ"
     facts = [
         ("version", f"maskwright {__version__}"),
         ("input", source.get("source", "")),
         ("fingerprint of the input", tag("code", source.get("fingerprint", ""))),
-        ("random choices", seeded if release.seeded else fresh),
+        ("random choices", seeded if release.seeded else same if release.repeatable else fresh),
     ]
     if source.get("command"):
         facts.insert(0, ("command", tag("code", source["command"])))

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskwright.attacks import ATTACKS
-from maskwright.core.beliefs import Beliefs
-from maskwright.core.exact import show
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.exact import number_text
 from maskwright.report.bars import paired
 from maskwright.report.charts import Chart, Series
 from maskwright.report.details import detail_lines
+from maskwright.report.gauges import gauge_parts
 from maskwright.report.html import Markup, bullets, folded, join, section, table, tag
 
 INTRODUCTION = (
@@ -25,7 +26,7 @@ def risk_section(found: Sequence[Beliefs]) -> Markup:
     if not found:
         return section("risk", "Risk before and after", tag("p", "No attack was run."))
     rows = [
-        (b.attack, ABOUT[ATTACKS[b.attack].about], show(b.worst.before), show(b.worst.after), b.kind,
+        (b.attack, ABOUT[ATTACKS[b.attack].about], number_text(b.worst.before), number_text(b.worst.after), b.kind,
          f"{b.worst.whom}: {b.worst.why}")
         for b in found
     ]  # fmt: skip
@@ -37,6 +38,7 @@ def risk_section(found: Sequence[Beliefs]) -> Markup:
         tag("figure", paired("Largest belief per attack, before and after; figures are in the table", shares, 1.0)),
         table(head, rows, caption="The worst belief of each attack"),
         *(part for b in found for part in _sizes(b)),
+        *(part for b in found for part in gauge_parts(b)),
         *(part for b in found for part in _knowledge(b)),
         *(part for b in found for part in _singled_out(b)),
         *_details(found),
@@ -102,7 +104,7 @@ def _knowledge(beliefs: Beliefs) -> list[Markup]:
 
 
 def _curve(name: str, points: Sequence[Any]) -> Series:
-    texts = [f"{n} fact{'' if n == 1 else 's'}: {show(p)}" for n, p in enumerate(points)]
+    texts = [f"{n} fact{'' if n == 1 else 's'}: {number_text(p)}" for n, p in enumerate(points)]
     return Series(name, [(float(n), float(p)) for n, p in enumerate(points)], texts=texts)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskwright.core.exact import show
-from maskwright.core.release import Release
+from maskwright.domain.exact import number_text
+from maskwright.domain.release import Release
 from maskwright.report.around import Around
 from maskwright.report.bars import percent
 from maskwright.report.html import Markup, folded, section, table, tag
@@ -78,7 +78,10 @@ def _minimal(around: Around | None) -> list[Markup]:
     if around is None or not around.minimal:
         return []
     first = around.minimal[0].names
-    rows = [(show(n.score), f"{n.suppressed:,}", *_levels_in(n.names, first)) for n in around.minimal[:MOST]]
+    rows = [
+        (number_text(n.score), f"{n.suppressed:,}", *_levels_in(n.names, first))
+        for n in around.minimal[:MOST]
+    ]
     more = f"; the best {MOST} are shown" if len(around.minimal) > MOST else ""
     text = f"All minimal choices of levels: {len(around.minimal):,}{more}"
     caption = "Whatever else satisfies the policy is coarser than one of these"

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.core.exact import show
-from maskwright.core.grouping import Grouping, exact_view
-from maskwright.core.release import Release, level_names
+from maskwright.domain.exact import number_text
+from maskwright.domain.grouping import Grouping, exact_view
+from maskwright.domain.release import Release, level_names
 from maskwright.metrics import METRICS
 from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
-from maskwright.metrics.entropy import attribute_bits
-from maskwright.metrics.loss import attribute_losses
+from maskwright.metrics.loss import attribute_bits, attribute_losses
 from maskwright.report.bars import distribution, paired, percent
 from maskwright.report.html import Markup, section, table, tag
 
@@ -60,7 +59,7 @@ class Spread:
 
 def usefulness_section(release: Release) -> Markup:
     metrics = [
-        (name, show(value), METRICS[name].meaning, METRICS[name].summary_line())
+        (name, number_text(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
     ]
     parts: list[Markup] = []

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from maskwright.core.policy import Policy
-from maskwright.core.yaml_text import load_yaml
 from maskwright.engines.base import Engine, Reading, Table
 from maskwright.errors import InputError
-from maskwright.suggest.hierarchies import Coarsening, coarsening
+from maskwright.policy.policy import Policy
+from maskwright.policy.yaml_text import load_yaml
+from maskwright.suggest.hierarchy_guess import Coarsening, coarsening
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
 from maskwright.suggest.profile import ColumnProfile, Facts, look_at
 from maskwright.suggest.roles import guess

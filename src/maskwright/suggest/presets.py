@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 
-from maskwright.core.settings import nearest
+from maskwright.domain.settings import did_you_mean
 from maskwright.errors import UsageError
-from maskwright.suggest.hierarchies import Coarsening, checked, dates, without_exact
+from maskwright.suggest.hierarchy_guess import Coarsening, checked, dates, without_exact
 from maskwright.suggest.profile import Facts
 from maskwright.suggest.roles import Guess, looks_like_dates
 
@@ -53,7 +53,7 @@ def find_preset(name: str | None) -> Preset | None:
     if name is None:
         return None
     if name not in PRESETS:
-        raise UsageError(f"there is no preset {name!r}; {nearest(name, PRESETS)}")
+        raise UsageError(f"there is no preset {name!r}; {did_you_mean(name, PRESETS)}")
     return PRESETS[name]
 
 

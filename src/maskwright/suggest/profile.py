@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from maskwright.core.policy import Role
 from maskwright.engines.base import ColumnInfo, Engine, Kind, Table
+from maskwright.policy.policy import Role
 
 # At most so many values of a column are looked at; beyond, the engine only counts them.
 DOMAIN_LIMIT = 5000

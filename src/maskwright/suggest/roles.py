@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maskwright.core.policy import Role
+from maskwright.policy.policy import Role
 from maskwright.suggest.profile import Facts
 from maskwright.suggest.topics import (
     FREE_TEXT,

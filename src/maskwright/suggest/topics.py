@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from maskwright.core.policy import Role
+from maskwright.policy.policy import Role
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from starlette.exceptions import HTTPException
 from maskwright.errors import MaskwrightError
 from maskwright.version import __version__
 from maskwright.workbench import api, pages
+from maskwright.workbench.jobs import Conflict
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import Guard, Keys
-from maskwright.workbench.workspace import Conflict, NotFound, Workspace
+from maskwright.workbench.workspace import NotFound, Workspace
 
 STATIC = Path(__file__).parent / "static"
 

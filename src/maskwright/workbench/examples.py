@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maskwright.core.hierarchy import TOP
-from maskwright.core.release import Release
+from maskwright.domain.hierarchy import TOP
+from maskwright.domain.release import Release
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.resolve import reading
+from maskwright.policy.binding import reading_options
 
 ROWS = 12
 
@@ -22,7 +22,7 @@ def rows_before_and_after(source: str, release: Release) -> dict[str, Any]:
     try:
         before = [
             {c: row[c] for c in columns}
-            for row in engine.sample(engine.open(source, reading(release.policy)), ROWS)
+            for row in engine.sample(engine.open(source, reading_options(release.policy)), ROWS, columns)
         ]
         after = {
             part.name: engine.sample(engine.open(part.table, Reading(format=_format(part.table))), ROWS)
@@ -44,7 +44,7 @@ def _paired(before: list[dict[str, str | None]], release: Release) -> list[dict[
     if grouping.levels is None or release.policy.recoding.name != "generalise":
         return None
     published = {
-        tuple(labels.texts[labels.of_group[g]] for labels in grouping.labels)
+        tuple(labels.texts[labels.of_group[g]] for labels in grouping.published_labels)
         for g in range(grouping.classes.n)
         if g != grouping.starred
     }

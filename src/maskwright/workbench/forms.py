@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ from functools import cache
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from maskwright.core.exact import text_of
-from maskwright.core.policy import Recoding
-from maskwright.core.settings import Registered, Settings
-from maskwright.core.yaml_text import load_yaml
+from maskwright.domain.exact import text_of
+from maskwright.domain.settings import Registered, Settings, docstring_of
 from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
+from maskwright.policy.policy import Recoding
+from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest.text import flow
 
 Kind = Literal["whole", "number", "choice", "attribute", "columns", "text", "list"]
@@ -117,7 +116,7 @@ def methods() -> dict[str, Form]:
 @cache
 def recodings() -> dict[str, str]:
     """Name → what it does, from the docstring."""
-    text = " ".join((inspect.getdoc(Recoding) or "").split())
+    text = " ".join(docstring_of(Recoding).split())
     parts = re.split(r"\b(generalise|bucketize|permute): ", text)[1:]
     return dict(zip(parts[::2], (p.strip() for p in parts[1::2]), strict=True))
 
@@ -174,7 +173,7 @@ def explanations(cls: type) -> dict[str, str]:
     """What the docstring's Attributes section says of each field; base classes fill the gaps."""
     found: dict[str, str] = {}
     for base in cls.__mro__:
-        text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
+        text = docstring_of(base)
         _, _, section = text.partition("Attributes:\n")
         name = ""
         for line in section.splitlines():

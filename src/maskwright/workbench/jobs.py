@@ -25,8 +25,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from maskwright import disk
-from maskwright.store import recover
+from maskwright.errors import MaskwrightError
+from maskwright.folder.store import recover
+from maskwright.runtime import disk
+from maskwright.workbench.turns import AT_ONCE, MOST, Turns
+
+
+class Conflict(MaskwrightError):  # noqa: N818 - named like the tree in errors.py
+    """Somebody else, or another tab, changed it meanwhile; or it is in use."""
+
+
+TOO_MANY = (
+    f"{MOST} runs go on or wait in this workbench ({AT_ONCE} at a time); "
+    "wait until one ends, or cancel one, and try again"
+)
 
 
 @dataclass(frozen=True)
@@ -118,9 +130,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Board:
-    """The runs of a project, or of the workspace."""
+    """The runs of a project, or of the workspace; all of a workspace take turns."""
 
     folder: Path
+    turns: Turns
 
     def all(self) -> list[Job]:
         """Newest first."""
@@ -152,16 +165,25 @@ class Board:
                 (job.folder / "settled").touch(mode=0o600)
 
     def start(self, kind: str, parameters: Mapping[str, Any], id_: str | None = None) -> Job:
-        """Begin a run in a process that outlives this one."""
+        """Begin a run in a process that outlives this one; refused when very many go on or wait."""
         self.settle()
-        job = Job(self.folder / (id_ or secrets.token_hex(6)))
+        place = self.turns.place()
+        if place is None:
+            raise Conflict(TOO_MANY)
+        try:
+            return self._started(kind, parameters, id_ or secrets.token_hex(6), place)
+        finally:
+            os.close(place)  # the process holds it now
+
+    def _started(self, kind: str, parameters: Mapping[str, Any], id_: str, place: int) -> Job:
+        job = Job(self.folder / id_)
         job.folder.mkdir(parents=True, mode=0o700)
         lock = _locked(job.folder / "lock")
         # later than all runs before it, also when the clock was set back
         began = max([time.time(), *(j.request.get("began", 0) + 0.001 for j in self.all()[:1])])
         request = {
             "kind": kind, "began": began, "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
-            **parameters,
+            "turns": str(self.turns.folder), **parameters,
         }  # fmt: skip
         disk.write_whole(job.folder / "request.json", json.dumps(request), mode=0o600)
         try:
@@ -169,7 +191,7 @@ class Board:
                 process = subprocess.Popen(  # noqa: S603 - our own module
                     [sys.executable, "-m", "maskwright.workbench.worker", str(job.folder)],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                    pass_fds=() if lock is None else (lock,),
+                    pass_fds=() if lock is None else (lock, place),
                 )  # fmt: skip
         finally:
             if lock is not None:

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
 
-from maskwright.attacking import ADVERSARIES
-from maskwright.core.builders import WAYS
-from maskwright.core.policy import Policy
+from maskwright.hierarchies import WAYS
 from maskwright.metrics import METRICS
+from maskwright.pipeline.attacking import ADVERSARIES, adversary_named
+from maskwright.pipeline.history import Looked, policy_hash
+from maskwright.policy.policy import Policy
 from maskwright.suggest.presets import PRESETS
 from maskwright.version import __version__
-from maskwright.workbench import forms, hierarchies
+from maskwright.workbench import forms, hierarchy_editor
 from maskwright.workbench.api.common import This
 from maskwright.workbench.formats import embedded, marked, number, share
 from maskwright.workbench.roots import TABLES
@@ -43,7 +44,8 @@ templates.env.globals |= {"version": __version__, "steps": STEPS, "roles": ROLES
 
 
 def page(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
-    shared = {"csrf": request.scope.get("csrf", ""), "here": request.url.path}
+    session = request.scope.get("session")
+    shared = {"csrf": session.csrf if session else "", "session": session, "here": request.url.path}
     return templates.TemplateResponse(request, name, {**shared, **context}, status_code=status)
 
 
@@ -83,7 +85,7 @@ def start(request: Request, token: str = "") -> Response:
     # A page that moves on by itself: unlike a redirect it also works when the address was a link on another site,
     # whose requests carry no strict cookies.
     response = page(request, "start.html")
-    response.headers["set-cookie"] = keys.set_cookie()
+    response.headers["set-cookie"] = keys.set_cookie(keys.open_session())
     return response
 
 
@@ -157,7 +159,7 @@ def _short(entry: Any) -> str:
         return ""
     if isinstance(spec, str):
         return spec
-    way = hierarchies.way_of(spec)
+    way = hierarchy_editor.way_of(spec)
     value = spec.get(way)
     if way in ("intervals", "dates"):
         return f"{way}: {', '.join(str(v) if not isinstance(v, list) else 'cuts' for v in value)}"
@@ -175,9 +177,9 @@ def hierarchy(request: Request, this: This, index: int) -> Response:
     spec: Any = entry.get("hierarchy", "suppress") if isinstance(entry, dict) else "suppress"
     role = policy.columns[column["name"]].role if column["name"] in policy.columns else "drop"
     seen = this.values(index)
-    way = hierarchies.way_of(spec)
+    way = hierarchy_editor.way_of(spec)
     texts = {
-        "tree": hierarchies.text_of_tree(spec["tree"]) if way == "tree" else "\n".join(seen["values"]),
+        "tree": hierarchy_editor.text_of_tree(spec["tree"]) if way == "tree" else "\n".join(seen["values"]),
         "csv": _file_text(this, spec) if way == "file" else "",
     }
     others = [
@@ -195,7 +197,7 @@ def _role_in(policy: Policy, name: str) -> str:
 
 
 def _file_text(this: Project, spec: dict[str, Any]) -> str:
-    hierarchies.check_inside(this.folder, spec["file"], "hierarchy")
+    hierarchy_editor.check_inside(this.folder, "hierarchies", spec["file"], "hierarchy")
     text: str = (this.folder / spec["file"]).read_text(encoding="utf-8-sig", errors="replace")
     return text
 
@@ -237,8 +239,46 @@ def run(request: Request, this: This) -> Response:
     shown = this.jobs.running() or latest
     return page(
         request, "run.html", **about(this, "run"), policy=policy, problem=problem, jobs=jobs, shown=shown,
-        made=set(this.releases()), levels=_fixed(policy),
+        made=set(this.releases()), levels=_fixed(policy), promised=_promised(this, policy),
     )  # fmt: skip
+
+
+def _promised(this: Project, policy: Policy | None) -> list[dict[str, Any]]:
+    """What a policy promises before it is run; nothing where it cannot be run."""
+    from maskwright.domain.promise import promise_labels
+    from maskwright.errors import MaskwrightError
+    from maskwright.models.belief import BeliefAtMost
+    from maskwright.policy.binding import models_of, promises_before
+
+    if policy is None:
+        return []
+    try:
+        asked = {(m.adversary, m.facts) for m in models_of(policy) if isinstance(m, BeliefAtMost)}
+        who = [adversary_named(*named) for named in sorted(asked, key=str)] or [ADVERSARIES["knows-method"]]
+        looked = _looked(this, policy).sentence()
+        found = [p for adversary in who for p in promises_before(policy, adversary, looked)]
+    except MaskwrightError:  # the run says why
+        return []
+    return promise_labels([p.as_dict() for p in found], ())
+
+
+def _looked(this: Project, policy: Policy) -> Looked:
+    """What was tried on the table in this project with other settings; the run itself knows of others, too."""
+    from maskwright.errors import MaskwrightError
+
+    compared, runs, days, mine = 0, set[str](), [], policy_hash(policy)
+    for job in this.jobs.all():
+        if job.kind not in ("release", "space", "compare"):
+            continue
+        try:
+            settings = policy_hash(Policy.load(this.policy_of(job.id)))
+        except MaskwrightError:
+            settings = job.id  # nobody knows: it counts as other settings
+        if job.kind == "compare" or settings != mine:
+            days.append(str(job.request.get("started", ""))[:10])
+            compared += job.kind == "compare"
+            runs |= {settings} if job.kind != "compare" else set()
+    return Looked(compared, len(runs), min(days, default=None))
 
 
 def _fixed(policy: Policy | None) -> dict[str, str]:

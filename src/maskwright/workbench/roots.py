@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskwright.engines.statfiles import EXCEL, STATISTICS
+from maskwright.engines.readers.statistics_files import EXCEL, STATISTICS
 from maskwright.errors import UsageError
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", *EXCEL, *STATISTICS)

@@ -1,22 +1,25 @@
 """Who may call, and what every answer says to the browser.
 
-A page of some other site, open in the same browser, is the attacker to think of: it can send requests to loopback
-addresses, and it can rebind its own name to 127.0.0.1. Hence, in this order, for every request:
+Two attackers are thought of. A page of some other site, open in the same browser, can send requests to loopback
+addresses, and can rebind its own name to 127.0.0.1. And another user of this machine can listen on another port of
+127.0.0.1: browsers send the cookies of a host to every port of it. Hence browsers call the workbench by a host name
+that is random and new at every start (`NAME.localhost`), which nobody else knows; and for every request, in this order:
 
 1. the Host header must be a name of this server (a rebound name is not);
 2. an Origin header must be this server's own, and so must Sec-Fetch-Site where the browser sends it;
-3. the caller shows the token (`Authorization: Bearer`), or a session cookie that the start address gave;
-4. with a cookie, whatever changes something needs the page's CSRF token as well;
+3. the caller shows the token (`Authorization: Bearer`), or, under the browsers' name only, a session that the start
+   address gave; sessions are kept in memory, so that they end with the server, and at the latest after `SESSION_S`;
+4. with a session, whatever changes something needs the page's CSRF token as well;
 5. bodies are bounded.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import html
 import json
 import secrets
+import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -26,9 +29,22 @@ from pathlib import Path
 from typing import Any
 
 SESSION_S = 12 * 3600
+MOST_SESSIONS = 100  # the oldest ends when there are more
 SAFE = ("GET", "HEAD", "OPTIONS")
 BODY_LIMIT = 4 << 20  # of everything but uploads
 UPLOADS = "/api/uploads"
+OPEN = (
+    "/static/style.css",
+    "/static/icon.svg",
+)  # what the page of a refusal needs; small, and nothing private
+NOT_LOGGED_IN = "open the address that `maskwright ui` printed: it holds the token"
+START_AGAIN = "after a new start, open the address that it printed"
+
+PROGRAMS = (
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+)  # names that every port of this machine has: the token, no session
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -50,41 +66,79 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The token of this start, and the key that signs sessions."""
+class Session:
+    """A browser that opened the start address.
 
-    secret: bytes
+    It ends by whichever clock is first: one can be set back, and the other stands still while the machine sleeps.
+    """
+
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    csrf: str = field(default_factory=lambda: secrets.token_hex(32))
+    ends: float = field(default_factory=lambda: time.monotonic() + SESSION_S)
+    ends_at: float = field(default_factory=lambda: time.time() + SESSION_S)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.ends or time.time() >= self.ends_at
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Who may call this start of the workbench, by which names. No session is ever on disk.
+
+    Attributes:
+        port: where it listens.
+        names: the host names by which browsers call it; a session is worth something there only.
+        token: opens a session, and is what programs send.
+        upload_limit: bytes of an uploaded table.
+    """
+
     port: int
-    hosts: frozenset[str]
+    names: frozenset[str]
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     upload_limit: int = 2 << 30
+    _sessions: dict[str, Session] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def cookie(self) -> str:
-        """Cookies do not know ports: two workbenches of one user must not take each other's."""
+        """The name of the cookie: two workbenches under one name must not take each other's."""
         return f"maskwright_{self.port}"
+
+    def is_for_browsers(self, host: str) -> bool:
+        """Whether a Host header is one under which sessions count."""
+        return host in {f"{name}:{self.port}" for name in self.names}
+
+    def is_own(self, host: str) -> bool:
+        """Whether a Host header names this server, for browsers or for programs."""
+        return self.is_for_browsers(host) or host in {f"{name}:{self.port}" for name in PROGRAMS}
 
     def is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self.token.encode())
 
-    def new_session(self) -> str:
-        body = f"{int(time.time()) + SESSION_S}.{secrets.token_hex(16)}"
-        return f"{body}.{self._sign('session ' + body)}"
+    def open_session(self) -> Session:
+        """Begin a session; those that ended, and the oldest of very many, are forgotten."""
+        made = Session()
+        with self._lock:
+            going = [s for s in self._sessions.values() if not s.is_over][1 - MOST_SESSIONS :]
+            self._sessions.clear()
+            self._sessions.update({s.id: s for s in (*going, made)})
+        return made
 
-    def is_session(self, text: str) -> bool:
-        body, _, signature = text.rpartition(".")
-        ends = body.partition(".")[0]
-        signed = hmac.compare_digest(signature.encode(), self._sign("session " + body).encode())
-        return signed and ends.isdecimal() and int(ends) > time.time()
+    def session(self, id_: str) -> Session | None:
+        """The session that a cookie names, unless it ended."""
+        found = self._sessions.get(id_)
+        return None if found is None or found.is_over else found
 
-    def csrf(self, session: str) -> str:
-        return self._sign("csrf " + session)
+    def close_session(self, id_: str) -> None:
+        """Log out: the cookie is worth nothing afterwards, whoever has it."""
+        with self._lock:
+            self._sessions.pop(id_, None)
 
-    def _sign(self, text: str) -> str:
-        return hmac.new(self.secret, text.encode(), hashlib.sha256).hexdigest()
-
-    def set_cookie(self) -> str:
-        return f"{self.cookie}={self.new_session()}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_S}"
+    def set_cookie(self, session: Session | None) -> str:
+        """The header that gives a browser its session, or takes it away; without a date: it ends with the browser."""
+        end = "" if session else "; Max-Age=0"
+        return f"{self.cookie}={session.id if session else ''}; Path=/; HttpOnly; SameSite=Strict{end}"
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a failure
@@ -136,8 +190,8 @@ class Guard:
         }
         path, unsafe = scope["path"], scope["method"] not in SAFE
         host = headers.get("host", "").lower()
-        if host not in self.keys.hosts:
-            raise Refused(421, "this workbench does not answer to that host name")
+        if not self.keys.is_own(host):
+            raise Refused(421, "this workbench does not answer to that host name; " + START_AGAIN)
         start = path == "/start" and not unsafe
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
@@ -145,27 +199,29 @@ class Guard:
         site = headers.get("sec-fetch-site", "same-origin")
         if not start and site not in ("same-origin", "none") and (unsafe or path.startswith("/api")):
             raise Refused(403, "requests from other sites are refused")
-        session = self._session(headers.get("cookie", ""))
+        by_browser = self.keys.is_for_browsers(host)
+        if start and not by_browser:
+            raise Refused(421, "this address is for programs; " + NOT_LOGGED_IN)
+        session = self._session(headers.get("cookie", "")) if by_browser else None
         scope["session"] = session
-        scope["csrf"] = self.keys.csrf(session) if session else ""
-        if start or path.startswith("/static/"):
+        if start or path in OPEN:
             return
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.keys.is_token(token.strip()):
             return  # no browser sends it by itself, so that no other site can use it
-        if not session:
-            raise Refused(401, "open the address that `maskwright ui` printed: it holds the token")
+        if session is None:
+            raise Refused(401, NOT_LOGGED_IN)
         if unsafe and not hmac.compare_digest(
-            headers.get("x-csrf-token", "").encode(), scope["csrf"].encode()
+            headers.get("x-csrf-token", "").encode(), session.csrf.encode()
         ):
             raise Refused(403, "the page is out of date; reload it")
 
-    def _session(self, cookies: str) -> str:
+    def _session(self, cookies: str) -> Session | None:
         try:
             found = SimpleCookie(cookies).get(self.keys.cookie)
         except CookieError:
-            return ""
-        return found.value if found and self.keys.is_session(found.value) else ""
+            return None
+        return self.keys.session(found.value) if found else None
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
         limit = self.keys.upload_limit if scope["path"] == UPLOADS else BODY_LIMIT
@@ -202,10 +258,13 @@ async def _plain(scope: Scope, send: Send, status: int, text: str) -> None:
     if scope["path"].startswith("/api"):
         body, kind = json.dumps({"error": text}), "application/json"
     else:
+        heading = "Not logged in" if status == 401 else "This does not work"
+        # under a name that is not ours there are no static files either
+        style = "" if status == 421 else '<link rel="stylesheet" href="/static/style.css">'
         page = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Maskwright</title>'
-            '<link rel="stylesheet" href="/static/style.css"></head><body><main class="narrow">'
-            f"<h1>This does not work</h1><p>{html.escape(text)}</p></main></body></html>"
+            f'{style}</head><body><main class="narrow">'
+            f"<h1>{heading}</h1><p>{html.escape(text)}</p></main></body></html>"
         )
         body, kind = page, "text/html; charset=utf-8"
     headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body.encode())).encode())]

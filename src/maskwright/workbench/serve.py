@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
 import json
 import os
@@ -15,9 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maskwright.errors import UsageError
+from maskwright.runtime.memory_budget import parsed_size
+from maskwright.workbench.security import PROGRAMS, Keys
 
 DEFAULT_PORT = 8765
-UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+TRIES = 20  # for a port that is free on both loopback addresses
+LOOPBACK = ("127.0.0.1", "::1")
+START_PAGE = "start.html"  # tells the browser the address; there while the server runs
 
 
 @dataclass(frozen=True)
@@ -42,81 +47,106 @@ def default_workspace() -> Path:
 
 def serve(options: Options) -> int:
     """Run the workbench until it is told to stop; runs that are going on go on."""
-    import uvicorn
-
     from maskwright.workbench.app import create_app
+    from maskwright.workbench.connections import server_of
     from maskwright.workbench.roots import Roots
-    from maskwright.workbench.security import Keys
     from maskwright.workbench.workspace import Workspace
 
     os.umask(0o077)
-    limit = size(options.max_upload)
+    limit = parsed_size(options.max_upload, "--max-upload")
     roots = Roots.of(list(options.paths) or [Path.cwd()])
-    listener = _listen(options)
-    port = listener.getsockname()[1]
-    workspace = Workspace(options.workspace or default_workspace())
-    try:
-        keys = Keys(
-            workspace.secret, port, _hosts(options, port), secrets.token_urlsafe(32), upload_limit=limit
-        )
+    with contextlib.ExitStack() as held:
+        listeners = [held.enter_context(listener) for listener in listen(options)]
+        port = listeners[0].getsockname()[1]
+        workspace = Workspace(options.workspace or default_workspace())
+        held.callback(workspace.close)
+        held.callback((workspace.root / START_PAGE).unlink, missing_ok=True)
+        names = browser_names(options)
+        keys = Keys(port, frozenset(names), upload_limit=limit)
         app = create_app(workspace, keys, roots, options.memory)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none"
-        )
-        shown = options.names[0] if options.names else _bracketed(options.host)
-        _announce(options, f"http://{shown}:{port}/start?token={keys.token}", keys.token, workspace.root)
+        _announce(options, f"http://{names[0]}:{port}/start?token={keys.token}", keys, workspace.root)
         with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how it is meant to end
-            uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        workspace.close()
-        listener.close()
+            server_of(app).run(sockets=listeners)
     return 0
 
 
-def size(text: str) -> int:
-    """'500MB' as bytes."""
-    number, unit = text.strip().upper()[:-2], text.strip().upper()[-2:]
-    if unit not in UNITS or not number.replace(".", "", 1).isdigit() or float(number) <= 0:
-        raise UsageError(f"--max-upload: {text!r} is not a size; write 500MB or 2GB")
-    return int(float(number) * UNITS[unit])
+def listen(options: Options) -> list[socket.socket]:
+    """Sockets that listen already, on one port: whoever connects from now on reaches this process, and nobody else can.
+
+    On loopback there are two, because browsers try `::1` for names below localhost before 127.0.0.1.
+    """
+    addresses = _addresses(options)
+    wanted = (
+        [DEFAULT_PORT, *[0] * TRIES]
+        if options.port is None
+        else [options.port] * (1 if options.port else TRIES)
+    )
+    for port in wanted:
+        with contextlib.suppress(OSError):
+            return _listening(addresses, port)
+    raise UsageError(f"port {options.port} cannot be used; choose another with --port, or leave it out")
 
 
-def _listen(options: Options) -> socket.socket:
+def _addresses(options: Options) -> list[str]:
     try:
         address = ipaddress.ip_address("127.0.0.1" if options.host == "localhost" else options.host)
     except ValueError:
         raise UsageError(f"--host: {options.host!r} is not an address; write 127.0.0.1 or ::1") from None
-    if not address.is_loopback and not options.names:
+    if str(address) in LOOPBACK:
+        return list(LOOPBACK)
+    if not options.names:
         raise UsageError(
             f"--host {options.host} lets other machines connect, without encryption. Prefer a tunnel (ssh -L); if it "
             "must be, say with --name under which name browsers will call it"
         )
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    wanted = [DEFAULT_PORT, 0] if options.port is None else [options.port]
-    for port in wanted:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((str(address), port))
-        except (OSError, OverflowError):
+    return [str(address)]
+
+
+def _listening(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    """All addresses on one port, or an OSError; an address that this machine does not have is nobody's."""
+    if not 0 <= port < 1 << 16:
+        raise OSError(errno.EINVAL, "there is no such port")
+    made: list[socket.socket] = []
+    try:
+        for address in addresses:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            try:
+                made.append(socket.create_server((address, port), family=family))
+            except OSError as problem:
+                if not made or problem.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
+            port = made[0].getsockname()[1]
+    except BaseException:
+        for listener in made:
             listener.close()
-            continue
-        return listener
-    raise UsageError(f"port {options.port} cannot be used; choose another with --port, or leave it out")
+        raise
+    return made
+
+
+def browser_names(options: Options) -> list[str]:
+    """Host names for browsers: one that nobody can guess, unless --name says another.
+
+    Every port of 127.0.0.1 and of localhost would get the cookie of the workbench, and they may be somebody else's.
+    """
+    given = [_bracketed(name.lower()) for name in options.names]
+    own = [name for name in given if name not in PROGRAMS]
+    return own if own and len(own) == len(given) else [f"{secrets.token_hex(16)}.localhost", *own]
 
 
 def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _hosts(options: Options, port: int) -> frozenset[str]:
-    names = ["127.0.0.1", "localhost", "[::1]", *(_bracketed(n.lower()) for n in options.names)]
-    return frozenset(f"{name}:{port}" for name in names)
-
-
-def _announce(options: Options, url: str, token: str, root: Path) -> None:
+def _announce(options: Options, url: str, keys: Keys, root: Path) -> None:
+    """Tell the address. Whoever connects to it reaches this process: its sockets listen already."""
     if options.as_json:
-        print(json.dumps({"url": url, "token": token, "workspace": str(root)}), flush=True)
+        told = {
+            "url": url,
+            "api": f"http://127.0.0.1:{keys.port}",
+            "token": keys.token,
+            "workspace": str(root),
+        }
+        print(json.dumps(told), flush=True)
         return
     print(
         f"Maskwright workbench: {url}\nworkspace: {root}\nCtrl-C stops it; runs that are going on go on.",
@@ -127,7 +157,7 @@ def _announce(options: Options, url: str, token: str, root: Path) -> None:
     )
     if options.browser and screen and sys.stdout.isatty():
         # through a file, because other users can read the arguments of a process
-        page = root / "start.html"
+        page = root / START_PAGE
         page.write_text(
             f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">', encoding="utf-8"
         )

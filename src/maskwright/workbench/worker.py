@@ -9,17 +9,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maskwright.core.events import Event
 from maskwright.errors import Cancelled, MaskwrightError, system_refused
+from maskwright.runtime.events import Event
+from maskwright.workbench.turns import Turns
 from maskwright.workbench.workspace import read_json, write_json, write_text
+
+if TYPE_CHECKING:
+    from maskwright.policy.policy import Policy
+    from maskwright.suggest.profile import Facts
 
 GRACE = 4.0  # seconds that a run gets to stop by itself; then it ends in the middle of whatever it does
 KINDS: dict[str, Callable[[Run], dict[str, Any]]]
@@ -48,6 +54,9 @@ class Run:
         with contextlib.suppress(OSError):  # a full disk: what matters is whether the release can be written
             os.write(self._events, (json.dumps(line, ensure_ascii=False) + "\n").encode())
 
+    def say_that_it_waits(self) -> None:
+        self.tell(Event("step", "waiting for other runs of this workbench"))
+
     def cancelled(self) -> bool:
         """Asked in inner loops, so that the file is looked for only now and then."""
         if time.monotonic() - self._asked < 0.05:
@@ -71,17 +80,16 @@ class Run:
 
 def profile(run: Run) -> dict[str, Any]:
     """Look at every column, guess a policy, and keep what was seen for the pages."""
-    from maskwright.core.budget import Budget
     from maskwright.engines import open_engine
-    from maskwright.engines.base import Reading
+    from maskwright.policy.policy import Policy
+    from maskwright.policy.yaml_text import load_yaml
+    from maskwright.runtime.memory_budget import MemoryBudget
     from maskwright.suggest import look, suggest_from
+    from maskwright.workbench.columns import reading_of
 
     project = run.folder.parents[1]
     options = run.request["reading"]
-    reading = Reading(
-        delimiter=options.get("delimiter"), encoding=options.get("encoding") or "utf-8",
-        header=options.get("header", True), sheet=options.get("sheet"),
-    )  # fmt: skip
+    reading = reading_of(options)
     name, preset = str(run.request["name"]), run.request.get("preset")
 
     def on_column(column: str, number: int, of: int) -> None:
@@ -92,16 +100,11 @@ def profile(run: Run) -> dict[str, Any]:
     run.tell(Event("step", "reading"))
     engine = open_engine()
     try:
-        engine.allow(Budget.of(run.request.get("memory")).engine())
+        engine.allow(MemoryBudget.of(run.request.get("memory")).engine())
         table = engine.open(run.source, reading)
         run.tell(Event("step", "looking at the columns"))
         seen = look(engine, table, preset, name, on_column)
-        (project / "values").mkdir(exist_ok=True, mode=0o700)
-        for i, facts in enumerate(seen[1]):
-            write_json(
-                project / "values" / f"{i}.json",
-                {"values": facts.values, "counts": facts.counts, "complete": facts.complete},
-            )
+        shutil.rmtree(project / "values", ignore_errors=True)
         profiles = [{**asdict(p), "unique_share": float(p.unique_share)} for p in seen[2]]
         found: dict[str, Any] = {"rows": seen[0], "columns": profiles, "reading": options, "preset": preset}
         run.tell(Event("step", "guessing a policy"))
@@ -113,17 +116,29 @@ def profile(run: Run) -> dict[str, Any]:
         else:
             found["uniqueness"] = suggestion.summary_lines()[0]
             # the bundled example comes with a policy of its own
-            write_text(project / "policy.yaml", run.request.get("policy") or suggestion.text)
+            text = str(run.request.get("policy") or suggestion.text)
+            _keep_values(project, Policy.of(load_yaml(text.encode(), "policy"), "policy"), seen[1])
+            write_text(project / "policy.yaml", text)
         write_json(project / "profile.json", found)
     finally:
         engine.close()
     return {"rows": seen[0], "columns": len(profiles)}
 
 
+def _keep_values(project: Path, policy: Policy, seen: list[Facts]) -> None:
+    """Keep what the editor of hierarchies needs: values of columns that are coarsened."""
+    from maskwright.workbench.columns import is_coarsened, values_of
+
+    (project / "values").mkdir(mode=0o700)
+    for i, facts in enumerate(seen):
+        if is_coarsened(policy, facts.name):
+            write_json(project / "values" / f"{i}.json", values_of(facts))
+
+
 def release(run: Run) -> dict[str, Any]:
     """Publish, and keep a few rows to look at."""
     from maskwright.api import anonymize
-    from maskwright.core.policy import Policy
+    from maskwright.policy.policy import Policy
     from maskwright.workbench.examples import rows_before_and_after
 
     policy = Policy.load(run.request["policy"])
@@ -141,9 +156,9 @@ def release(run: Run) -> dict[str, Any]:
 
 def space(run: Run) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
-    from maskwright.core.policy import Policy
-    from maskwright.explore import explore
-    from maskwright.job import Job
+    from maskwright.pipeline.job import Job
+    from maskwright.pipeline.solution_space import explore
+    from maskwright.policy.policy import Policy
 
     job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))
     choices, number = explore(job, on_event=run.tell, cancelled=run.cancelled)
@@ -153,7 +168,7 @@ def space(run: Run) -> dict[str, Any]:
 def compare(run: Run) -> dict[str, Any]:
     """The same requirements with several methods; what a method refuses is said, and the others go on."""
     from maskwright.api import compare as compare_policies
-    from maskwright.core.policy import Named, Policy
+    from maskwright.policy.policy import Named, Policy
 
     policy = Policy.load(run.request["policy"])
     policies = []
@@ -175,8 +190,8 @@ def compare(run: Run) -> dict[str, Any]:
 
 def attack(run: Run) -> dict[str, Any]:
     """Every attack that applies to a release, for a chosen adversary."""
-    from maskwright.attacking import adversary_named, attack_target, target_of
     from maskwright.attacks import ATTACKS
+    from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
 
     run.tell(Event("step", "attacking"))
     who = adversary_named(run.request["adversary"], run.request.get("facts"))
@@ -216,7 +231,8 @@ def main(folder: Path) -> int:
 def execute(run: Run) -> None:
     """Do what was asked for, and write how it ended."""
     try:
-        result = KINDS[run.request["kind"]](run)
+        with Turns(Path(run.request["turns"])).turn(run.cancelled, run.say_that_it_waits):
+            result = KINDS[run.request["kind"]](run)
         run.finish(result, ok=True)
     except Cancelled as problem:
         run.finish(ok=False, cancelled=True, error=str(problem))

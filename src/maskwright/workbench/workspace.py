@@ -1,12 +1,14 @@
 """The workspace: a private folder that holds projects and the register of releases. All state is in files.
 
-workspace.json, secret, lock       what it is, the key that signs session cookies, held while a server runs
+workspace.json, lock               what it is, held while a server runs
 register.jsonl                     releases that were given out; lines are only ever added
 jobs/                              runs that concern several projects
+turns/                             locked by runs that go on or wait
 projects/ID/project.json           name, where the table is
            policy.yaml             the policy as it stands: what the command line would take
            policy-JOB.yaml         the policy that a run used
-           profile.json, values/   what was seen of each column
+           profile.json            what was counted in each column
+           values/                 values of quasi-identifiers and sensitive columns, at most 5,000 each
            data/, hierarchies/     an uploaded table, hierarchy files
            jobs/ID/                see jobs.py
            releases/JOB/           public/ and private/, as the command line writes them
@@ -14,6 +16,7 @@ projects/ID/project.json           name, where the table is
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -27,14 +30,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from maskwright import disk
-from maskwright.core.builders import File
-from maskwright.core.policy import Policy
-from maskwright.core.yaml_text import load_yaml
 from maskwright.errors import MaskwrightError, UsageError
-from maskwright.resolve import method_of, models_of
-from maskwright.workbench.hierarchies import check_inside
-from maskwright.workbench.jobs import Board
+from maskwright.policy.binding import method_of, models_of
+from maskwright.policy.policy import Policy
+from maskwright.policy.yaml_text import load_yaml
+from maskwright.runtime import disk
+from maskwright.workbench.columns import is_coarsened, read_values
+from maskwright.workbench.hierarchy_editor import check_inside
+from maskwright.workbench.jobs import Board, Conflict
+from maskwright.workbench.turns import Turns
 
 ID = re.compile(r"[0-9a-f]{12}")
 DRAFT = ".draft-"  # how the name of a folder begins that is there as long as one call
@@ -42,10 +46,6 @@ DRAFT = ".draft-"  # how the name of a folder begins that is there as long as on
 
 class NotFound(MaskwrightError):  # noqa: N818 - named like the tree in errors.py
     """There is no such project, run or release."""
-
-
-class Conflict(MaskwrightError):  # noqa: N818
-    """Somebody else, or another tab, changed it meanwhile; or it is in use."""
 
 
 def new_id() -> str:
@@ -89,7 +89,7 @@ class Project:
 
     @property
     def jobs(self) -> Board:
-        return Board(self.folder / "jobs")
+        return Board(self.folder / "jobs", Turns(self.folder.parents[1] / "turns"))
 
     @property
     def source(self) -> Path:
@@ -122,15 +122,9 @@ class Project:
         return policy
 
     def _stay_inside(self, policy: Policy) -> None:
-        files = {
-            f"columns.{name}.hierarchy": c.hierarchy.file
-            for name, c in policy.columns.items()
-            if isinstance(c.hierarchy, File)
-        }
-        if policy.population is not None:
-            files["population"] = policy.population.file
-        for where, file in files.items():
-            check_inside(self.folder, file, where)
+        for where, file in policy.files.items():
+            below = "data" if where == "population" else "hierarchies"
+            check_inside(self.folder, below, file, where)
 
     def save_policy(self, policy: Mapping[str, Any] | str, revision: str | None = None) -> Policy:
         """Check a policy and make it the project's; refused when it changed since `revision` was seen."""
@@ -143,6 +137,7 @@ class Project:
                 text = Policy.of(policy, "policy").to_yaml()
                 parsed = self.parse(text)
             write_text(self.folder / "policy.yaml", text)
+            self.forget_values(parsed)
             return parsed
 
     def policy_of(self, job: str) -> Path:
@@ -155,8 +150,21 @@ class Project:
         return found
 
     def values(self, column: int) -> dict[str, Any]:
-        """The values of a column, the commonest if there are very many, with their rows."""
-        return dict(read_json(self.folder / "values" / f"{column}.json", {"values": [], "counts": []}))
+        """The values of a column that is coarsened, the commonest if there are very many, with their rows."""
+        profile, policy, path = self.profile(), self.policy(), self.folder / "values" / f"{column}.json"
+        if profile is None or policy is None or not is_coarsened(policy, profile["columns"][column]["name"]):
+            return {"values": [], "counts": [], "complete": True}
+        with self.lock:
+            if not path.exists():  # it was something else when the table was looked at
+                path.parent.mkdir(exist_ok=True, mode=0o700)
+                write_json(path, read_values(str(self.source), profile, column))
+            return dict(read_json(path))
+
+    def forget_values(self, policy: Policy) -> None:
+        """Remove the values of columns that the policy does not coarsen: identifiers, and what is left out."""
+        for number, column in enumerate((self.profile() or {"columns": []})["columns"]):
+            if not is_coarsened(policy, column["name"]):
+                (self.folder / "values" / f"{number}.json").unlink(missing_ok=True)
 
     # -- what was made ------------------------------------------------------------------------------------
 
@@ -188,6 +196,9 @@ class Workspace:
                 shutil.rmtree(project.folder, ignore_errors=True)
                 continue
             project.jobs.settle()
+            with contextlib.suppress(MaskwrightError):  # a policy edited by hand; its page says what is wrong
+                if (policy := project.policy()) is not None:
+                    project.forget_values(policy)
             for draft in project.folder.glob(f"{DRAFT}*"):
                 shutil.rmtree(draft, ignore_errors=True)
         for folder, _, _ in os.walk(self.root):
@@ -199,16 +210,8 @@ class Workspace:
             self._lock = None
 
     @property
-    def secret(self) -> bytes:
-        """The key that signs session cookies; it outlives the server, so that open tabs do as well."""
-        path = self.root / "secret"
-        if not path.exists():
-            write_text(path, secrets.token_hex(32))
-        return bytes.fromhex(path.read_text(encoding="ascii"))
-
-    @property
     def jobs(self) -> Board:
-        return Board(self.root / "jobs")
+        return Board(self.root / "jobs", Turns(self.root / "turns"))
 
     def projects(self) -> list[Project]:
         """Newest first."""
@@ -245,6 +248,13 @@ class Workspace:
             raise Conflict(
                 "a release of this project was given out; it is kept so that later ones can be checked"
             )
+        here = Path(os.path.realpath(project.folder))
+        for other in self.projects():
+            table = other.meta.get("source", {}).get("path")
+            if other.id != project.id and table and Path(os.path.realpath(table)).is_relative_to(here):
+                raise Conflict(
+                    f"the project {other.meta['name']!r} reads a table of this one; delete that first"
+                )
         shutil.rmtree(project.folder)
         self._projects.pop(project.id, None)
 

@@ -9,18 +9,18 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.method import Task
-from maskwright.core.settings import build
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Task
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from tests.differential.oracles.draws import draw, numeric
-from tests.differential.oracles.lattices import OBJECTIVES, Problem
-from tests.differential.oracles.models import LOCAL, Asked
 from tests.differential.subjects import Subject
 from tests.differential.subjects.models import model_of, population
-from tests.differential.tables import Small, small, task
 from tests.methods import row_tables
+from tests.oracles.draws import draw, numeric
+from tests.oracles.lattices import OBJECTIVES, Problem
+from tests.oracles.models import LOCAL, Asked
+from tests.oracles.tables import Small, small, task
 from tests.support import context_of
 
 # a class can be judged by these alone only together with all others, or not by enumeration in time
@@ -72,10 +72,10 @@ def task_of(made: Problem) -> Task:
 
 
 def _trees(asked: Sequence[Asked], made: Problem) -> dict[str, Any]:
-    from maskwright.core.distances import Tree
+    from maskwright.domain.distances import ValueTree
 
     return {
-        a.attribute: Tree.of_parents(made.table.domains[a.attribute], a.tree)
+        a.attribute: ValueTree.of_parents(made.table.domains[a.attribute], a.tree)
         for a in asked
         if a.tree is not None and a["distance"] == "hierarchical"
     }
@@ -86,7 +86,7 @@ def searched(rng: Random, method: str, objective: str) -> tuple[Problem, Groupin
     trees = [a for a in made.asked if a.tree is not None]
     if len(trees) > 1 and trees[0].attribute == trees[1].attribute:  # one column has one hierarchy
         made = replace(made, asked=[*(a for a in made.asked if a not in trees), trees[0]])
-    how = build(METHODS, "method", method, made.options(), "here")
+    how = build_registered(METHODS, "method", method, made.options(), "here")
     try:
         return made, how.group(task_of(made))
     except PolicyNotMet as refused:

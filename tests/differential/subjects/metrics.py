@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.settings import build
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
-from maskwright.metrics.queries import Workload, _drawn, _Table, query_errors
-from tests.differential.oracles import metrics as plain
-from tests.differential.oracles.lattices import Problem
-from tests.differential.oracles.models import Asked
-from tests.differential.oracles.partitions import Associations
+from maskwright.metrics.queries import Workload, _drawn, _QueryTable, query_errors
 from tests.differential.subjects import Subject
 from tests.differential.subjects.lattices import task_of
 from tests.differential.subjects.partitions import Setup, groups_of
-from tests.differential.tables import Value, small
+from tests.oracles import metrics as plain
+from tests.oracles.lattices import Problem
+from tests.oracles.models import Asked
+from tests.oracles.partitions import Associations
+from tests.oracles.tables import Value, small
 
 # how well a model predicts is not defined by a formula; tests/metrics/test_usefulness.py pins its two ends
 NOT_COMPARED = {"predictive-utility": "a trained model has no second definition to be compared with"}
@@ -41,7 +41,7 @@ def release(rng: Random) -> tuple[Problem, Grouping, plain.Shown] | None:
         weights=weights, levels={key.name: [n] for key, n in zip(table.keys, node, strict=True)},
     )  # fmt: skip
     truth = made.evaluate(node)
-    how = build(METHODS, "method", "optimal-lattice", made.options(), "here")
+    how = build_registered(METHODS, "method", "optimal-lattice", made.options(), "here")
     try:
         grouping = how.group(task_of(made))
     except PolicyNotMet:
@@ -106,7 +106,7 @@ def queries(rng: Random) -> str:
     truth, estimates = [], []
     domains: list[list[Value]] = [[None, *key.hierarchy.values] for key in table.keys]
     values: list[Value] = [None, *table.domains[name]]
-    for allowed, wanted in _drawn(_Table.of(grouping, workload, shown.exact), workload):
+    for allowed, wanted in _drawn(_QueryTable.of(grouping, workload, shown.exact), workload):
         assert wanted is not None
         for q in range(wanted.shape[1]):
             asked = [{d[c] for c in np.flatnonzero(x[:, q])} for d, x in zip(domains, allowed, strict=True)]
@@ -146,7 +146,7 @@ def plans(name: str, rng: Random) -> str:
     table = small(rng, secrets=2)
     together = rng.random() < 0.5
     plan = [["s", "t"]] if together else [["s"], ["t"]]
-    how = build(METHODS, "method", "codip", {"plan": plan}, "here")
+    how = build_registered(METHODS, "method", "codip", {"plan": plan}, "here")
     pieces = how.pieces(task_of(Problem(table, [Asked("k-anonymity", {"k": 1})])))
     figures = Associations(list(table.secrets.values()))
     truth = {"association-loss": figures.alpha, "information-exposure": figures.beta}[name](

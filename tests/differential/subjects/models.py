@@ -9,24 +9,25 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from maskwright.core.distances import Tree
-from maskwright.core.model import Context, Model
-from maskwright.core.population import furnished
-from maskwright.core.settings import build
+from maskwright.domain.distances import ValueTree
+from maskwright.domain.model import Context, Model
+from maskwright.domain.references import furnished_classes
+from maskwright.domain.sample import Sample
+from maskwright.domain.settings import build_registered
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from tests.differential.oracles.draws import draw
-from tests.differential.oracles.models import JUDGES, Asked, Published
 from tests.differential.subjects import Subject
-from tests.differential.tables import Node, Small, Value, small, task
 from tests.methods import row_tables
+from tests.oracles.draws import draw
+from tests.oracles.models import JUDGES, Asked, Published
+from tests.oracles.tables import Node, Small, Value, small, task
 from tests.support import context_of, passes
 
 MOST_ROWS = {"ck-safety": 6, "m-confidentiality": 6}  # more worlds than that take too long to list
 
 
 def model_of(asked: Asked, **more: Any) -> Model:
-    return build(MODELS, "model", asked.name, {**asked.parameters, **more}, "here")
+    return build_registered(MODELS, "model", asked.name, {**asked.parameters, **more}, "here")
 
 
 def population(rng: Random, table: Small) -> list[tuple[Value, ...]]:
@@ -47,7 +48,7 @@ def context(table: Small, asked: Asked) -> Context:
     found = context_of(table.built.summary)
     if asked.tree is None or asked.parameters.get("distance") != "hierarchical":
         return found
-    tree = Tree.of_parents(table.domains[asked.attribute], asked.tree)
+    tree = ValueTree.of_parents(table.domains[asked.attribute], asked.tree)
     return replace(found, trees={asked.attribute: tree})
 
 
@@ -56,17 +57,17 @@ def compare(name: str, rng: Random) -> str:
     asked = draw(rng, table, name)
     node, least = rng.choice(table.nodes), rng.choice([1, 1, 2])
     people = population(rng, table)
-    truth = published(table, node, least, people)
+    truth = replace(published(table, node, least, people), population=len(people))
     if not truth.classes:
         return "nothing left"
     census = row_tables.build(people, {}, [key.hierarchy for key in table.keys]).summary
     levels = {key.name: [level] for key, level in zip(table.keys, node, strict=True)}
-    method = build(METHODS, "method", "optimal-lattice", {"suppression": 1}, "here")
-    k = build(MODELS, "model", "k-anonymity", {"k": least}, "here")
+    method = build_registered(METHODS, "method", "optimal-lattice", {"suppression": 1}, "here")
+    k = build_registered(MODELS, "model", "k-anonymity", {"k": least}, "here")
     grouping = method.group(task(table, [k], levels=levels))
     assert grouping.levels == node
-    model, known = model_of(asked), context(table, asked)
-    classes = furnished(grouping, model.needs(), census)
+    model, known = model_of(asked), replace(context(table, asked), sample=Sample(len(people), table.n))
+    classes = furnished_classes(grouping, model.needs(), census)
     verdict = model.check(classes, known)
     expected = JUDGES[name](truth, asked)
     assert verdict.ok == expected.ok, (verdict.sentence(), asked)

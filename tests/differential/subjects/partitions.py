@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.grouping import Grouping
-from maskwright.core.settings import build
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from tests.differential.oracles import partitions as plain
-from tests.differential.oracles.draws import draw
-from tests.differential.oracles.lattices import Problem
-from tests.differential.oracles.models import Asked, Published, satisfied
 from tests.differential.subjects import Subject
 from tests.differential.subjects.lattices import task_of
-from tests.differential.tables import Key, Small, small
+from tests.oracles import partitions as plain
+from tests.oracles.draws import draw
+from tests.oracles.lattices import Problem
+from tests.oracles.models import Asked, Published, satisfied
+from tests.oracles.tables import Key, Small, small
 
 GROUPWISE = ["k-anonymity", "simple-l-diversity", "distinct-l-diversity", "entropy-l-diversity",
              "recursive-cl-diversity", "alpha-k-anonymity", "p-sensitive-k-anonymity", "t-closeness",
@@ -37,17 +37,18 @@ class Setup:
     asked: list[Asked]
     seed: int
 
-    def passes(self, rows: list[int]) -> bool:
+    def passes(self, rows: list[int], reference: list[int] | None = None) -> bool:
+        """Are the rows a group that satisfies what is asked, compared with `reference` (None: the whole table)?"""
         labels: list[Any] = [()]
-        return satisfied(Published(self.table, [rows], labels, [len(rows)]), self.asked)
+        return satisfied(Published(self.table, [rows], labels, [len(rows)], reference), self.asked)
 
     def may_fail_without(self, gone: int) -> bool:
         """Is there a way to leave out so many rows after which the others are no group?"""
         left = combinations(range(self.table.n), self.table.n - gone)
-        return any(not rows or not self.passes(list(rows)) for rows in left)
+        return any(not rows or not self.passes(list(rows), list(rows)) for rows in left)
 
     def run(self, name: str, **options: Any) -> Grouping | None:
-        how = build(METHODS, "method", name, options, "here")
+        how = build_registered(METHODS, "method", name, options, "here")
         task = replace(task_of(Problem(self.table, self.asked)), rng=np.random.default_rng(self.seed))
         try:
             return how.group(task)
@@ -93,15 +94,19 @@ def groups_of(made: Setup, found: Grouping) -> tuple[list[list[int]], list[int]]
     return groups, dropped
 
 
-def promised(made: Setup, found: Grouping, by_level: bool = False) -> tuple[list[list[int]], list[int]]:
+def promised(
+    made: Setup, found: Grouping, by_level: bool = False, dropped_first: bool = False
+) -> tuple[list[list[int]], list[int]]:
     """Rows are partitioned, every group satisfies the models, and its labels are the narrowest that cover it.
 
     `by_level`: labels come from the hierarchy alone; otherwise ranges and sets stand in where it has no levels.
+    `dropped_first`: rows are dropped before any value is looked at, so that groups are compared with those who remain.
     """
     groups, dropped = groups_of(made, found)
+    reference = sorted(i for rows in groups for i in rows) if dropped_first else None
     for rows in groups:
         assert rows
-        assert made.passes(rows), [made.table.rows[i] for i in rows]
+        assert made.passes(rows, reference), [made.table.rows[i] for i in rows]
     for a, (key, labels) in enumerate(zip(made.table.keys, found.labels, strict=True)):
         for g, rows in enumerate(groups):
             if g != found.starred:
@@ -201,17 +206,39 @@ def mondrian(cut: str, rng: Random) -> str:
     return "several" if len(groups) > 1 else "one"
 
 
+def crossed(rng: Random) -> str:
+    """Crossed cuts in a table whose rows all differ and of which none has to be dropped."""
+    while True:
+        made, columns, sizes = in_a_row(rng)
+        if made.table.n in (4, 6, 8) and any(a.name != "k-anonymity" for a in made.asked):
+            break
+    order, n = plain.lexicographic(columns, sizes), made.table.n
+    found = made.run("mondrian", choose="range", least=(least := rng.choice([1, 2])), splits="halves")
+    ways = {4: (2, 2), 6: (2, 3), 8: (2, 2, 2)}[n]
+    if n == 6 and least == 1:  # four parts of one row, and two rows dropped
+        return crossed(rng)
+    expected = plain.crossed(columns, order, ways, least, made.passes)
+    if found is None:
+        assert not all(map(made.passes, expected))
+        return "refused"
+    groups, dropped = promised(made, found)
+    assert not dropped
+    assert as_sets(groups) == as_sets(expected)
+    return "across" if found.search["crossings"] else "several" if len(groups) > 1 else "one"
+
+
 def balanced(rng: Random) -> str:
     """Equal parts all the way down, hardly a row dropped, and everybody's group passes."""
     made = setup(rng)
     least = rng.choice([None, 2, 3])
-    found = made.run("mondrian", least=least, splits=rng.choice(["mixed", "halves"]))
+    cuts = rng.choice(["crossed", "widest"])
+    found = made.run("mondrian", least=least, splits=rng.choice(["mixed", "halves"]), dimensions=cuts)
     equal = any(a.name != "k-anonymity" for a in made.asked)
     odd = made.table.n % 2 if equal else 0  # of at most 8 rows no plan drops more
     if found is None:
         assert made.may_fail_without(0) or made.may_fail_without(odd), "all rows in one group would do"
         return "refused"
-    groups, dropped = promised(made, found)
+    groups, dropped = promised(made, found, dropped_first=True)
     sizes = sorted(set(map(len, groups)))
     assert len(dropped) <= odd
     if equal:
@@ -374,7 +401,7 @@ def codip(rng: Random) -> str:
     made = Setup(table, asked, rng.randrange(2**32))
     beta, alpha = Fraction(rng.randint(0, 4), 4), Fraction(rng.randint(0, 4), 4)
     plan = rng.choice(["greedy", "best"])
-    how = build(METHODS, "method", "codip", {"plan": plan, "alpha": alpha, "beta": beta}, "here")
+    how = build_registered(METHODS, "method", "codip", {"plan": plan, "alpha": alpha, "beta": beta}, "here")
     task = replace(task_of(Problem(table, asked)), rng=np.random.default_rng(0))
     names = list(table.secrets)
     figures = plain.Associations(list(table.secrets.values()))
@@ -426,6 +453,7 @@ SUBJECTS = [
     Subject("method", "mondrian", partial(mondrian, "strict"), THREE, "strict"),
     Subject("method", "mondrian", partial(mondrian, "relaxed"), THREE, "relaxed"),
     Subject("method", "mondrian", balanced, THREE, "balanced"),
+    Subject("method", "mondrian", crossed, ("across", *THREE), "crossed"),
     Subject("method", "anatomy", anatomy, THREE),
     Subject("method", "local-recoding", local_recoding, THREE),
     Subject("method", "alpha-k-local", alpha_k_local, THREE),

@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.core.adversary import Adversary, Target
-from maskwright.core.settings import build
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
-from tests.differential.oracles import partitions as plain
-from tests.differential.oracles.facts import World, deals, largest
-from tests.differential.oracles.lattices import Problem
-from tests.differential.oracles.models import Asked
 from tests.differential.subjects import Subject
 from tests.differential.subjects.attacks import run
 from tests.differential.subjects.lattices import task_of
 from tests.differential.subjects.models import model_of
 from tests.differential.subjects.partitions import Setup, groups_of, in_a_row
-from tests.differential.tables import Small, small
+from tests.oracles import partitions as plain
+from tests.oracles.facts import World, deals, largest
+from tests.oracles.lattices import Problem
+from tests.oracles.models import Asked
+from tests.oracles.tables import Small, small
 
 KNOWS = Adversary("knows-method", True)
 LATTICES = ["optimal-lattice", "samarati", "incognito"]
@@ -94,7 +94,7 @@ def searched(rng: Random, most: int) -> tuple[Target, Small, list[Asked], list[W
     truth = chosen(made, method)
     if truth is None:
         return "refused"
-    how, task = build(METHODS, "method", method, made.options(), "here"), task_of(made)
+    how, task = build_registered(METHODS, "method", method, made.options(), "here"), task_of(made)
     models = [model_of(a) for a in made.asked]
     target = Target(how.group(task), models, how, task.context, weights={}, levels={})
     assert target.grouping.levels == truth[0]
@@ -170,7 +170,7 @@ def _mondrian(
 
 def minimality_rows(rng: Random) -> str:
     method, options, made, groups_in = partitioned(rng)
-    how = build(METHODS, "method", method, options, "here")
+    how = build_registered(METHODS, "method", method, options, "here")
     task = replace(task_of(Problem(made.table, made.asked)), rng=np.random.default_rng(made.seed))
     try:
         grouping = how.group(task)

@@ -1,4 +1,7 @@
-"""Queries on a Spark session: sqlglot expressions in, arrays or views out (a `Runner`, see engines/coding.py)."""
+"""Queries on a Spark session: sqlglot expressions in, arrays or views out (a `Runner`, see engines/sql/coding.py).
+
+`MaskwrightSpark` is the dialect: all that must differ from what DuckDB is asked, where sqlglot does not see to it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 
-from maskwright.engines import sql
-from maskwright.engines.coding import Arrays, texts_of
-from maskwright.engines.spark.dialect import rendered
-from maskwright.engines.spark.session import unnoticed
+from maskwright.engines.spark.spark_session import keeping_active_session
+from maskwright.engines.sql import clauses
+from maskwright.engines.sql.coding import Arrays, texts_of
 from maskwright.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
@@ -37,8 +40,9 @@ class SparkRunner:
         self._made = 0
 
     def frame(self, query: exp.Expression, parameters: Mapping[str, Any]) -> DataFrame:
-        text, arguments = rendered(query, parameters)
-        with told():
+        """A query as a data frame, which is evaluated when it is read."""
+        text, arguments = _rendered(query, parameters)
+        with translated_errors():
             return self.session.sql(text, args=arguments)
 
     def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
@@ -50,15 +54,18 @@ class SparkRunner:
         self.view(query.this.name, self.frame(select, parameters))
 
     def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+        """The result of a query of integers without nulls, as one array per column."""
         found = self.arrow(query, parameters)
         return {name: found.column(name).to_numpy() for name in found.column_names}
 
     def arrow(self, query: exp.Expression, parameters: Mapping[str, Any]) -> pa.Table:
+        """The result of a query as an Arrow table."""
         frame = self.frame(query, parameters)
         with self.running():
             return frame.toArrow()
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query's result."""
         frame = self.frame(query, parameters)
         with self.running():
             return [tuple(row) for row in frame.collect()]
@@ -77,26 +84,30 @@ class SparkRunner:
     def lookup_text(
         self, name: str, texts: Sequence[str | None], code: exp.Expression, published: bool
     ) -> exp.Expression:
+        """The text of a code, which is its place in the list."""
         content = {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}
         with self.tables({f"{name}_given": content}):
-            query = sql.select(sql.columns(["k", "t"]), sql.relation(f"{name}_given"))
-            self.run(sql.create_table(name, query), {})
+            query = clauses.select(clauses.columns(["k", "t"]), clauses.relation(f"{name}_given"))
+            self.run(clauses.create_table(name, query), {})
         return self.lookup(name, code)
 
     def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
         """By its place in a list, which is made once and sent with the query: no rows are joined."""
-        pair = exp.Anonymous(this="struct", expressions=sql.columns(["k", "t"]))
+        pair = exp.Anonymous(this="struct", expressions=clauses.columns(["k", "t"]))
         pairs = exp.Anonymous(
             this="array_sort", expressions=[exp.Anonymous(this="collect_list", expressions=[pair])]
         )
         texts = exp.Anonymous(this="transform", expressions=[pairs, _member("t")])
-        first = exp.Min(this=sql.column("k"))
-        known = [sql.select([item], sql.relation(name)).subquery(copy=False) for item in (texts, first)]
+        first = exp.Min(this=clauses.column("k"))
+        known = [
+            clauses.select([item], clauses.relation(name)).subquery(copy=False) for item in (texts, first)
+        ]
         place = exp.Sub(this=exp.Paren(this=code), expression=known[1])
-        return exp.Anonymous(this="get", expressions=[known[0], sql.cast(place, "INT")])
+        return exp.Anonymous(this="get", expressions=[known[0], clauses.cast(place, "INT")])
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
+        """The result of a query as a stored table, there as long as the context."""
         frame = self.frame(query, parameters).persist()
         self.view(name, frame)
         try:
@@ -106,11 +117,13 @@ class SparkRunner:
             frame.unpersist()
 
     def view(self, name: str, frame: DataFrame) -> None:
-        with told():
+        """Give a data frame a name that queries may use."""
+        with translated_errors():
             frame.createOrReplaceTempView(name)
         self._views.add(name)
 
     def drop(self, name: str) -> None:
+        """Take a name away again."""
         self.session.catalog.dropTempView(name)
         self._views.discard(name)
 
@@ -126,23 +139,23 @@ class SparkRunner:
         Here another thread cancels, and the call ends by itself.
         """
         if threading.current_thread() is not threading.main_thread():
-            with told():
+            with translated_errors():
                 yield
             return
         pressed, ended = threading.Event(), threading.Event()
 
-        def cancel() -> None:
+        def _cancel() -> None:
             while not ended.is_set():
                 self.session.interruptTag(self._tag)
                 ended.wait(0.5)
 
-        def on_interrupt(*_: Any) -> None:
+        def _on_interrupt(*_: Any) -> None:
             pressed.set()
-            threading.Thread(target=cancel, daemon=True).start()
+            threading.Thread(target=_cancel, daemon=True).start()
 
-        before = signal.signal(signal.SIGINT, on_interrupt)
+        before = signal.signal(signal.SIGINT, _on_interrupt)
         try:
-            with told():
+            with translated_errors():
                 yield
         except BaseException:
             if pressed.is_set():
@@ -155,16 +168,19 @@ class SparkRunner:
             raise KeyboardInterrupt
 
     def new_name(self, kind: str) -> str:
+        """A name that nothing has yet."""
         self._made += 1
         return f"{kind}_{self._made}"
 
     def close(self) -> None:
+        """Take all names away."""
         for name in list(self._views):
             self.drop(name)
 
     def from_arrays(self, arrays: Arrays) -> DataFrame:
+        """Arrays as a data frame."""
         table = pa.table({name: _column(array) for name, array in arrays.items()})
-        with told(), unnoticed(self.session):
+        with translated_errors(), keeping_active_session(self.session):
             return self.session.createDataFrame(table)
 
 
@@ -183,7 +199,7 @@ def _column(array: Any) -> Any:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Turn what the data or the cluster cause into errors of ours; they do not repeat what Spark says."""
     from py4j.protocol import Py4JError
 
@@ -192,11 +208,11 @@ def told() -> Iterator[None]:
     except (AnalysisException, ParseException):
         raise  # a mistake of ours
     except (PySparkException, Py4JError) as problem:
-        stopped(problem)
-        raise InputError(explained(problem)) from None
+        raise_if_stopped(problem)
+        raise InputError(_explanation(problem)) from None
 
 
-def stopped(problem: BaseException) -> None:
+def raise_if_stopped(problem: BaseException) -> None:
     """Raise what really happened where a job failed because somebody stopped it."""
     cause: BaseException | None = problem
     while cause is not None:
@@ -207,7 +223,7 @@ def stopped(problem: BaseException) -> None:
         raise Cancelled("the jobs were cancelled on the cluster; nothing was published") from None
 
 
-def explained(problem: Exception) -> str:
+def _explanation(problem: Exception) -> str:
     """What went wrong on the cluster, in words that hold no values of the table."""
     text = str(problem)
     if "FileNotFound" in text or "FILE_NOT_EXIST" in text or "FILE_NOT_FOUND" in text:
@@ -231,3 +247,68 @@ def explained(problem: Exception) -> str:
         return "a disk of the cluster is full"
     kind = getattr(problem, "getCondition", lambda: None)() or type(problem).__name__
     return f"Spark could not finish the query ({kind}); the log of the driver says more, and may show data"
+
+
+# A floating number `v.n`, whose Java text is `v.s`, as DuckDB prints it: 0.0001, 12345678.5, 1e-05, 1.5e+20, inf.
+# Whole numbers below 9e18 never get here (see `sql.text_of`). A decimal with 16 digits before the point and 22 after
+# it holds every other number between 0.0001 and 1e16 exactly as Java spells it.
+_NUMBER = """CASE
+WHEN v.s IN ('Infinity', '-Infinity') THEN REPLACE(v.s, 'Infinity', 'inf')
+WHEN v.s = 'NaN' THEN 'nan'
+WHEN ABS(v.n) >= 1e-4D AND ABS(v.n) < 1e16D THEN
+  TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST(CAST(v.s AS DECIMAL(38, 22)) AS STRING)))
+ELSE CONCAT(
+  REGEXP_REPLACE(SUBSTRING_INDEX(v.s, 'E', 1), '[.]0$', ''),
+  CASE WHEN INSTR(v.s, 'E-') > 0 THEN 'e-' ELSE 'e+' END,
+  CASE WHEN LENGTH(REPLACE(SUBSTRING_INDEX(v.s, 'E', -1), '-', '')) = 1 THEN '0' ELSE '' END,
+  REPLACE(SUBSTRING_INDEX(v.s, 'E', -1), '-', ''))
+END""".replace("\n", " ")
+
+
+def _split(generator: Any, expression: exp.Split) -> str:
+    r"""A text cut at a separator, which is a pattern to Spark: it is quoted as Java's `Pattern.quote` does it."""
+    by = generator.sql(expression, "expression")
+    quoted = rf"CONCAT('\\Q', REPLACE({by}, '\\E', '\\E\\\\E\\Q'), '\\E')"
+    return f"SPLIT({generator.sql(expression, 'this')}, {quoted})"
+
+
+def _called(generator: Any, expression: exp.Anonymous) -> str:
+    """A call; `hash` has 64 bits here, too, and because nulls do not change it, each value goes with its number."""
+    if expression.name != "hash":
+        return str(generator.anonymous_sql(expression))
+    values = [f"{generator.sql(value)}, {i}" for i, value in enumerate(expression.expressions)]
+    return f"XXHASH64({', '.join(values)})"
+
+
+class MaskwrightSpark(Spark):
+    """Spark with ANSI rules, in which texts of values are those that DuckDB gives."""
+
+    class Generator(Spark.Generator):  # type: ignore[misc, valid-type]
+        TRANSFORMS = {**Spark.Generator.TRANSFORMS, exp.Split: _split, exp.Anonymous: _called}  # noqa: RUF012 - as sqlglot has it
+
+        TYPE_MAPPING = {**Spark.Generator.TYPE_MAPPING, exp.DataType.Type.INT128: "DECIMAL(38, 0)"}  # noqa: RUF012
+
+        def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+            """Texts of floating numbers and of instants are spelled alike on all engines."""
+            kind = str(expression.meta.get("of", ""))
+            inner = self.sql(expression, "this")
+            if kind.startswith(("FLOAT", "DOUBLE")):  # the number is computed once, whatever it takes
+                pair = f"NAMED_STRUCT('n', {inner}, 's', CAST({inner} AS STRING))"
+                return f"ELEMENT_AT(TRANSFORM(ARRAY({pair}), v -> {_NUMBER}), 1)"
+            if kind == "TIMESTAMP":
+                return f"CONCAT(CAST({inner} AS STRING), '+00')"
+            return str(super().cast_sql(expression, safe_prefix))
+
+        def trycast_sql(self, expression: exp.TryCast) -> str:
+            """A cast that gives null where it fails, which Spark calls by that name only."""
+            return f"TRY_CAST({self.sql(expression, 'this')} AS {self.sql(expression, 'to')})"
+
+        def cte_sql(self, expression: exp.CTE) -> str:
+            """A named query; Spark does not take a hint that it is to be evaluated once."""
+            expression.set("materialized", None)
+            return str(super().cte_sql(expression))
+
+
+def _rendered(query: exp.Expression, parameters: Any) -> tuple[str, dict[str, Any]]:
+    """A query as text, with the parameters that it has."""
+    return query.sql(MaskwrightSpark), clauses.used(query, parameters)

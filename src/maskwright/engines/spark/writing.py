@@ -18,10 +18,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from maskwright.core.formulas import FIRST, HARMLESS, MARKED, RUNS, Formulas, escape
-from maskwright.engines import formulas as spreadsheet
-from maskwright.engines.spark.matching import PIECE, derived_key
-from maskwright.engines.spark.runner import stopped
+from maskwright.domain.spreadsheets import FIRST, HARMLESS, MARKED, RUNS, Formulas, escape_cell
+from maskwright.engines.duckdb import formulas as spreadsheet
+from maskwright.engines.spark.runner import raise_if_stopped
+from maskwright.engines.spark.spark_grouped import PIECE, derived_key
 from maskwright.errors import DestinationError, InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BUFFER = 1 << 22
 ROWS_PER_FILE = 1 << 20
 
 
-def ordered(frame: DataFrame, names: Sequence[str], times: str | None, key: str, rows: int) -> DataFrame:
+def ordered_rows(frame: DataFrame, names: Sequence[str], times: str | None, key: str, rows: int) -> DataFrame:
     """The rows, distributed and ordered by a hash of their values. `times`: how many rows each one stands for.
 
     Equal rows are counted, sorted once and repeated, so it does not matter where they came from, nor how many they are.
@@ -61,14 +61,14 @@ def _check(frame: DataFrame) -> None:
             )
 
 
-def named(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+def named_columns(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """The columns under their own names, without the comments that columns of the source may have."""
     return frame.select([F.col(c).alias(n, metadata={}) for c, n in zip(frame.columns, names, strict=True)])
 
 
 def write_parquet(frame: DataFrame, names: Sequence[str], path: Path) -> None:
     """One file, or a folder of files part-00000.parquet, … when there is much to write."""
-    parts = _parts(named(frame, names), path, "parquet", {"compression": "zstd"})
+    parts = _parts(named_columns(frame, names), path, "parquet", {"compression": "zstd"})
     if len(parts) == 1:
         parts[0].rename(path)
     else:
@@ -79,7 +79,7 @@ def write_parquet(frame: DataFrame, names: Sequence[str], path: Path) -> None:
 
 
 def refuse_formulas(frame: DataFrame, names: Sequence[str]) -> None:
-    """Refuse texts that a spreadsheet would run (core/formulas.py); one pass for all columns."""
+    """Refuse texts that a spreadsheet would run (domain/spreadsheets.py); one pass for all columns."""
     for name in names:
         spreadsheet.refuse_name(name)
     bad = [F.min(F.when(F.col(c).rlike(RUNS) & ~_harmless(F.col(c)), F.col(c))) for c in frame.columns]
@@ -102,7 +102,7 @@ def write_csv(frame: DataFrame, names: Sequence[str], path: Path, formulas: Form
         refuse_formulas(frame, names)
     texts = [F.col(c) for c in frame.columns]
     if formulas == "escape":
-        texts, names = [_escaped(text) for text in texts], [escape(name) for name in names]
+        texts, names = [_escaped(text) for text in texts], [escape_cell(name) for name in names]
     values = [_field(text) for text in texts]
     if len(values) == 1:  # a lone missing value would be an empty line, which readers skip
         values = [F.when(values[0] == "", F.lit('""')).otherwise(values[0])]
@@ -129,7 +129,7 @@ def _parts(frame: DataFrame, path: Path, format_: str, options: dict[str, Any]) 
     try:
         frame.write.format(format_).options(**options).save(f"file://{beside}")
     except (PySparkException, Py4JError) as problem:
-        stopped(problem)
+        raise_if_stopped(problem)
         raise DestinationError(f"{path}: the workers cannot write here; {_SHARED}") from None
     parts = sorted(beside.glob("part-*"))
     if not parts:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from maskwright.workbench.api import policies, projects, register, runs
+from maskwright.workbench.api import browser_session, policies, projects, register, runs
 
 router = APIRouter(prefix="/api")
-for part in (projects, policies, runs, register):
+for part in (projects, policies, runs, register, browser_session):
     router.include_router(part.router)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
-from maskwright.workbench.jobs import Job
-from maskwright.workbench.workspace import Conflict, NotFound, Project, Workspace, new_id, write_text
+from maskwright.workbench.jobs import Conflict, Job
+from maskwright.workbench.workspace import NotFound, Project, Workspace, new_id, write_text
 
 IfMatch = Annotated[
     str | None, Header(alias="If-Match", description="the revision that the change is based on")

@@ -11,13 +11,14 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from maskwright.core.policy import Policy
 from maskwright.errors import HierarchyError, PolicyError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.workbench import editing, forms, hierarchies
+from maskwright.policy.policy import Policy
+from maskwright.workbench import editing, forms, hierarchy_editor
 from maskwright.workbench.api.common import IfMatch, This
-from maskwright.workbench.workspace import DRAFT, Conflict, NotFound, Project
+from maskwright.workbench.jobs import Conflict
+from maskwright.workbench.workspace import DRAFT, NotFound, Project
 
 router = APIRouter()
 
@@ -42,8 +43,8 @@ class Coarsened(BaseModel):
     )
     weight: str | None = Field(None, max_length=40)
 
-    def asked(self) -> hierarchies.Asked:
-        return hierarchies.Asked(self.spec, self.tree, self.csv, self.groups)
+    def asked(self) -> hierarchy_editor.Asked:
+        return hierarchy_editor.Asked(self.spec, self.tree, self.csv, self.groups)
 
 
 class Required(BaseModel):
@@ -124,12 +125,16 @@ def preview(this: This, number: int, body: Coarsened) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(dir=this.folder, prefix=DRAFT) as draft:
             folder = Path(draft) if body.csv is not None else this.folder
             spec = body.asked().resolved(folder, name)
-            hierarchy = hierarchies.built(spec, name, seen["values"], policy, folder)
+            hierarchy = hierarchy_editor.built(spec, name, seen["values"], policy, folder)
     except (HierarchyError, PolicyError) as problem:
-        return {"ok": False, **hierarchies.refusal(problem, seen["values"], body.csv)}
+        return {"ok": False, **hierarchy_editor.refusal(problem, seen["values"], body.csv)}
     counts = dict(zip(seen["values"], seen["counts"], strict=True))
-    shown = hierarchies.preview(hierarchy, counts)
-    return {"ok": True, "tree": hierarchies.as_tree_text(hierarchy) if hierarchy.is_chain else None, **shown}
+    shown = hierarchy_editor.preview(hierarchy, counts)
+    return {
+        "ok": True,
+        "tree": hierarchy_editor.as_tree_text(hierarchy) if hierarchy.is_chain else None,
+        **shown,
+    }
 
 
 @router.put("/projects/{project_id}/columns/{number}/hierarchy")
@@ -138,7 +143,7 @@ def set_hierarchy(this: This, number: int, body: Coarsened, if_match: IfMatch = 
     name, seen = _column(this, number)
     spec = body.asked().resolved(this.folder, name)
     policy = Policy.of(editing.set_hierarchy(_values(this), name, spec, body.weight), "policy")
-    hierarchies.built(spec, name, seen["values"], policy, this.folder)
+    hierarchy_editor.built(spec, name, seen["values"], policy, this.folder)
     this.save_policy(policy.to_dict(), if_match)
     return _saved(this)
 

@@ -14,9 +14,11 @@ from starlette.concurrency import run_in_threadpool
 
 from maskwright.errors import UsageError
 from maskwright.workbench.api.common import Here, This, start_job
+from maskwright.workbench.jobs import TOO_MANY, Conflict
 from maskwright.workbench.workspace import Project, Workspace, write_json
 
 router = APIRouter()
+NAME_BYTES = 200  # of a file; most file systems take 255
 
 
 class Opened(BaseModel):
@@ -61,10 +63,12 @@ def list_projects(here: Here) -> list[dict[str, Any]]:
 def open_table(request: Request, here: Here, body: Opened) -> dict[str, Any]:
     """Open a table by its path; it stays where it is. Its profile is made at once."""
     if body.demo:
+        _check_for_place(here)
         return described(_demo(here))
     if not body.path:
         raise UsageError("say which file to open")
     path = request.app.state.roots.check(body.path)
+    _check_for_place(here)
     made = here.create(body.name or path.stem, path)
     look(request, made, Looked())
     return described(made)
@@ -78,6 +82,7 @@ async def upload(
 ) -> dict[str, Any]:
     """Upload a table: the body is the file itself. It is kept in the project, readable by its owner only."""
     name = safe_name(unquote(x_file_name))
+    _check_for_place(here)
     made = await run_in_threadpool(here.create, Path(name).stem or "table")
     target = made.folder / "data" / name
     try:
@@ -92,9 +97,17 @@ async def upload(
     return described(made)
 
 
+def _check_for_place(here: Workspace) -> None:
+    """Refuse a table before it is stored, when no run could look at it."""
+    if here.jobs.turns.is_full():
+        raise Conflict(TOO_MANY)
+
+
 def safe_name(sent: str) -> str:
     """The last part of a name, without what a file system or a terminal could take for something else."""
-    name = "".join(c for c in Path(sent.replace("\\", "/")).name if c.isprintable())[-120:]
+    name = "".join(c for c in Path(sent.replace("\\", "/")).name if c.isprintable())[-NAME_BYTES:]
+    while len(name.encode()) > NAME_BYTES:  # its end says what kind of file it is
+        name = name[1:]
     bare = name.lstrip(".")
     if bare and bare == name:
         return name

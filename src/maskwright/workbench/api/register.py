@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from maskwright.errors import UsageError
-from maskwright.verify import sha256
+from maskwright.verification.verify import sha256
 from maskwright.workbench.api.common import Here, This
 from maskwright.workbench.workspace import NotFound, now
 

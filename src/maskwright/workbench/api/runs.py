@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from maskwright.attacking import ADVERSARIES
-from maskwright.core.adversary import MOST_FACTS
+from maskwright.domain.adversary import MOST_FACTS
 from maskwright.errors import UsageError
 from maskwright.methods import METHODS
+from maskwright.pipeline.attacking import ADVERSARIES
 from maskwright.workbench.api.common import Going, This, start_job
 from maskwright.workbench.api.policies import method_from
-from maskwright.workbench.workspace import Conflict
+from maskwright.workbench.jobs import Conflict
 
 router = APIRouter()
 

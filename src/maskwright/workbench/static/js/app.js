@@ -130,6 +130,15 @@ for (const form of document.querySelectorAll("form[data-send]")) {
   });
 }
 
+document.getElementById("log-out")?.addEventListener("click", async () => {
+  try {
+    await call("DELETE", "/api/session");
+    location.replace("/");
+  } catch (error) {
+    toast(error.message, true);
+  }
+});
+
 const message = sessionStorage.getItem("message");
 if (message) {
   sessionStorage.removeItem("message");

@@ -1,0 +1,28 @@
+"""Addresses (scheme://…) where a file was expected: told apart from paths, and shown without their passwords."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_ADDRESS = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)  # two letters or more: C:/ is a drive
+_USER = re.compile(r"\b([a-z][a-z0-9+.-]+):/{1,2}([^\s:/@]*):(?:\S*|[^'\"]*)@", re.IGNORECASE)
+_SETTING = re.compile(r"\b(password|passwd|pwd)=[^\s&'\"]+", re.IGNORECASE)
+
+
+def masked(text: str) -> str:
+    """A text without the passwords of the addresses in it."""
+    if "@" not in text and "=" not in text:
+        return text
+    return _SETTING.sub(r"\1=…", _USER.sub(r"\1://\2:…@", text))
+
+
+def scheme_of(source: object) -> str | None:
+    """The scheme of an address; None: it is a path. A path that was made of an address has lost a slash."""
+    found = _ADDRESS.match(str(source)) if isinstance(source, (str, Path)) else None
+    return found[1].lower() if found and not Path(str(source)).exists() else None
+
+
+def shown(source: object) -> str:
+    """An address as it was written, without its password."""
+    return masked(re.sub(":/+", "://", str(source).strip(), count=1))

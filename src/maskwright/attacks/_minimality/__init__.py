@@ -1,0 +1,1 @@
+"""The analyses behind the minimality attack."""

@@ -1,0 +1,244 @@
+"""Replay: run the method again, on what it could have been given. Whoever knows the method can do the same.
+
+Without the models of sensitive values it publishes what the quasi-identifiers alone decide. If that is what was
+published, values decided nothing. Otherwise it is run on possible worlds: those in which it publishes the same groups
+are the worlds that an adversary is left with [Cormode et al. 2010]; `world_sampler` lists or draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from maskwright.attacks._minimality.fingerprints import fingerprints
+from maskwright.attacks._minimality.refusals import Parts, finest, group_of_tuples, looked_at_values
+from maskwright.attacks._minimality.world_tables import Places
+from maskwright.domain.adversary import Target, drops_failing
+from maskwright.domain.classes import Classes, Ints, ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Method, Rival, Task
+from maskwright.domain.model import Model
+from maskwright.domain.summary import Summary
+from maskwright.errors import PolicyNotMet
+from maskwright.worlds.sampling.choices import Choices
+from maskwright.worlds.sampling.possible_worlds import WorldSpace
+from maskwright.worlds.sampling.world_sampler import CELLS, Bools, Keep, Tally, WorldBudget, explore_worlds
+
+
+def can_replay(target: Target) -> bool:
+    """Whether all is known that the method was given, and it was run to its end."""
+    known = target.method is not None and target.weights is not None and target.levels is not None
+    return known and target.grouping.trace.complete
+
+
+def can_draw(target: Target) -> bool:
+    """Whether possible worlds can be made, and are not too large to be counted."""
+    grouping, summary = target.grouping, target.grouping.summary
+    if (
+        summary.shared is not None
+        or grouping.changes is not None
+        or not np.array_equal(summary.rows, summary.sizes)
+    ):
+        return False
+    several = len(summary.sensitive) > 1
+    if several and (summary.joint is None or target.exact):
+        return False  # values that belong together are not known, or were shuffled one column at a time
+    items = max((len(vc.values) + 1 for vc in summary.sensitive.values()), default=1)
+    return summary.n_tuples * items <= CELLS
+
+
+def same_without_values(target: Target) -> bool:
+    """Whether the same groups would have been published if the search had not looked at sensitive values."""
+    blind = [m for m in target.models if m.use == "search" and m.about != "sensitive"]
+    found = Again(target).run(target.grouping.summary, blind)
+    return found is not None and _same(found, target.grouping)
+
+
+def _same(found: Grouping, published: Grouping) -> bool:
+    return found.levels == published.levels and np.array_equal(
+        np.sort(fingerprints(found)), np.sort(fingerprints(published))
+    )
+
+
+class Again:
+    """The method of a release, run again and again; `chance` says whether it ever used its random numbers."""
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.chance = target, False
+        self.rng = np.random.default_rng(1)  # the runs are no secret, and a report should be repeatable
+
+    def run(
+        self, summary: Summary, models: Sequence[Model], choices: Choices | None = None
+    ) -> Grouping | None:
+        """The grouping that the method makes of a table; None: nothing. `choices`: in place of random ones."""
+        method, task = self._task(summary, models)
+        if choices is not None:
+            task = replace(task, rng=cast(np.random.Generator, choices))  # it answers what methods ask of one
+        before = self.rng.bit_generator.state
+        try:
+            return method.group(task)
+        except PolicyNotMet:
+            return None
+        finally:
+            self.chance |= self.rng.bit_generator.state != before
+
+    def rivals(self) -> list[Rival] | None:
+        """The groupings that the method would rather have published, if they are known without running it."""
+        grouping = self.target.grouping
+        method, task = self._task(grouping.summary, [m for m in self.target.models if m.use == "search"])
+        return method.rivals(task, grouping)
+
+    def _task(self, summary: Summary, models: Sequence[Model]) -> tuple[Method, Task]:
+        target = self.target
+        if target.method is None or target.weights is None or target.levels is None:
+            raise ValueError("the method cannot be run again: not all that it was given is known")
+        rng, levels = self.rng, target.levels
+        return target.method, Task(
+            summary, models, target.context, rng, target.weights, levels, census=target.census
+        )
+
+
+def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Replayed:
+    """The worlds in which the method publishes the same groups, listed or drawn."""
+    again = Again(target)
+    found = again.rivals()
+    if found is not None:
+        return against_rivals(target, found, budget, keep)
+    places = Places.of(target)
+    search = [m for m in target.models if m.use == "search"]
+    published = fingerprints(target.grouping)
+    trees = each_by_itself(target)
+    sorted_once = np.sort(published)
+
+    def _judge(world: Ints) -> Bools:
+        found = again.run(places.summary(world), search)
+        if found is None or found.levels != target.grouping.levels:
+            return np.zeros(space.n_blocks, dtype=bool)
+        prints = fingerprints(found)
+        if trees:
+            return np.isin(published[places.groups], prints)
+        return np.array([np.array_equal(np.sort(prints), sorted_once)])
+
+    number = np.searchsorted(places.groups, places.group)
+    block = np.arange(len(places.groups)) if trees else np.zeros(len(places.groups), dtype=np.int64)
+    space = WorldSpace(number, places.items, block)
+    settled = decided_by_tuples(target)
+    rng = np.random.default_rng(0)
+    return Replayed(
+        places,
+        explore_worlds(
+            space,
+            places.unit,
+            places.n_units,
+            _judge,
+            budget,
+            rng,
+            lambda: again.chance and not settled,
+            keep,
+        ),
+    )
+
+
+def against_rivals(
+    target: Target, rivals: Sequence[Rival], budget: WorldBudget, keep: Keep | None = None
+) -> Replayed:
+    """The worlds in which every rival fails. People whom no rival tells apart are alike, and are counted together."""
+    context, looked = target.context, looked_at_values(target.models)
+    kinds = np.stack([group_of_tuples(target.grouping), *(r.class_of for r in rivals)])
+    places, atom_of = Places.of(target).told_apart_by(kinds)
+    # the dropped ones keep their values; each is an atom of its own kind, behind those that are published
+    kind_of, kinds_dropped = places.dropped_kinds(kinds)
+    published, n_items = places.n_units, len(next(iter(places.codes.values())))
+    n = published + kinds_dropped.shape[1]
+    fixed = np.bincount((published + kind_of) * n_items + places.dropped[1], minlength=n * n_items)
+    parts = []
+    for i, rival in enumerate(rivals):
+        of_atom = np.concatenate([np.full(published, -1), kinds_dropped[i + 1]])
+        of_atom[atom_of[atom_of >= 0]] = rival.class_of[atom_of >= 0]
+        numbers, dense = np.unique(of_atom[of_atom >= 0], return_inverse=True)
+        of_atom[of_atom >= 0] = dense.reshape(-1)
+        parts.append((of_atom, len(numbers)))
+
+    def _judge(world: Ints) -> Bools:
+        counts = np.bincount(places.unit * n_items + world, minlength=n * n_items) + fixed
+        atom, item = np.divmod(np.flatnonzero(counts), n_items)
+        amount = counts[counts > 0]
+        return np.array([not any(_passes(of_atom, m, atom, item, amount) for of_atom, m in parts)])
+
+    def _passes(of_atom: Ints, m: int, atom: Ints, item: Ints, amount: Ints) -> bool:
+        owner = of_atom[atom]
+        kept = owner >= 0
+        owner, item, amount = owner[kept], item[kept], amount[kept]
+        sizes = np.bincount(owner, amount, m).astype(np.int64)
+        sensitive = {
+            name: ValueCounts.collect(vc.values, m, owner, places.codes[name][item], amount, vc.ordered)
+            for name, vc in target.grouping.summary.sensitive.items()
+        }
+        classes = Classes(sizes, sizes, sensitive)
+        return all(bool(model.passing(classes, context).all()) for model in looked)
+
+    number = np.searchsorted(places.groups, places.group)
+    space = WorldSpace(number, places.items, np.zeros(len(places.groups), dtype=np.int64))
+    tally = explore_worlds(
+        space, places.unit, published, _judge, budget, np.random.default_rng(0), lambda: False, keep
+    )
+    levels = finest(target.grouping, [r.levels for r in rivals])
+    return Replayed(places, tally, Parts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals])
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """Places and what was found about them.
+
+    Attributes:
+        places, tally: who, and what.
+        atoms: units in words, where they are not the raw classes.
+        rivals: the levels that would have been published, where they are known.
+        places_known: does it follow from the quasi-identifiers which unit somebody is in? If not, beliefs are bounds.
+        by_labels: is what a reader sees all that counts, also where several groups have the same labels?
+    """
+
+    places: Places
+    tally: Tally
+    atoms: Parts | None = None
+    rivals: Sequence[tuple[int, ...]] | None = None
+    places_known: bool = True
+    by_labels: bool = False
+
+
+def each_by_itself(target: Target) -> bool:
+    """Whether each group is explained by itself: in methods that cut, where no cut separated equal tuples for good.
+
+    Not so below a refused cut that others cross: its refusal is about the values of several groups together.
+    """
+    method = target.method
+    if method is None or method.decisions().shape != "cuts" or method.options().get("anatomize"):
+        return False
+    return not target.grouping.trace.crossings and whole_tuples(target.grouping)
+
+
+def whole_tuples(grouping: Grouping) -> bool:
+    """Whether all rows of each tuple lie in one group."""
+    allocation = grouping.allocation
+    pairs = np.unique(np.stack([allocation.tuples, allocation.groups]), axis=1)
+    return bool(len(np.unique(pairs[0])) == pairs.shape[1])
+
+
+def decided_by_tuples(target: Target) -> bool:
+    """Whether the method makes the same groups of the same tuples, though it orders their rows at random."""
+    method = target.method
+    if method is None:
+        return False
+    return method.decisions().by_tuples
+
+
+def known_only_in_part(target: Target) -> str | None:
+    """The assumption that a replay makes, if any: that the values of people dropped for them are known."""
+    grouping = target.grouping
+    for_values = drops_failing(target) or grouping.trace.dropped_for_values
+    if for_values and grouping.dropped_rows:
+        return "the values of the people who were dropped are known"
+    return None

@@ -1,0 +1,1 @@
+"""What attacks on sensitive values have in common."""

@@ -1,0 +1,7 @@
+"""`python -m maskwright.cli`, which is `maskwright`."""
+
+from __future__ import annotations
+
+from maskwright.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,583 @@
+"""The command line. Exit 0: the policy is verified; 1: it is not met, nothing published; 2: bad input or usage."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from maskwright.addresses import masked, scheme_of, shown
+from maskwright.cli.signals import Stopping
+from maskwright.cli.streams import Printed, open_streams
+from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
+from maskwright.version import __version__
+
+INTERNAL = 70
+EPILOG = """\
+first steps:
+  maskwright demo                                      the whole story on a bundled table
+  maskwright init patients.csv                         writes policy.yaml, to be read and edited
+  maskwright anonymize patients.csv -p policy.yaml -o release/
+  maskwright verify release/                           recounts what was written
+  maskwright attack release/                           what could anybody believe about anybody?
+  maskwright audit published.csv --qi age,zip,sex --sensitive disease
+  maskwright compare patients.csv -p policy.yaml --grid k=2,5,10
+  maskwright ui                                        all of it in the browser, on this machine only
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '([^']+)' \(choose from (.*)\)", message)
+        if wrong:  # all commands at once would hide the one that was meant
+            close = difflib.get_close_matches(wrong[1], re.findall(r"'([^']+)'", wrong[2]), 1)
+            message += f"; did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def _path(text: str) -> Path:
+    """A path of this machine."""
+    if scheme_of(text) is not None:
+        raise UsageError(f"{shown(text)!r} is an address; name a file or folder of this machine")
+    return Path(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    shared = _Parser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print one JSON object for machines")
+    shared.add_argument(
+        "-v", "--verbose", action="store_true", help="more about what happens and what went wrong"
+    )
+    main = _Parser(
+        prog="maskwright", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Publish microdata that holds even when the attacker knows exactly how you made it.",
+    )  # fmt: skip
+    main.add_argument("--version", action="version", version=f"maskwright {__version__}")
+    commands = main.add_subparsers(dest="command", metavar="command", required=True)
+
+    def add(name: str, help_: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help_, description=help_, parents=[shared])
+        command.set_defaults(run=run)
+        return command
+
+    _add_anonymize(add("anonymize", "make a verified release of a table", _anonymize))
+    _add_init(add("init", "profile a file and write a policy with guessed roles and hierarchies", _init))
+    command = add("verify", "recount a release that was written earlier", _verify)
+    command.add_argument("release", type=_path, help="a release; with -p also a table, or a folder of tables")
+    command.add_argument(
+        "--recount-only", action="store_true",
+        help="do not compare the files with their hashes: they may have been rewritten in another order or container",
+    )  # fmt: skip
+    command.add_argument(
+        "-p", "--policy", type=_path,
+        help="recount against this policy alone; no manifest is needed, and none is believed",
+    )  # fmt: skip
+    command = add(
+        "attack", "be the adversary: every attack that applies to a release, the worst first", _attack
+    )
+    command.add_argument("release", type=_path, nargs="+", help="a release, or several about the same people")
+    command.add_argument("--attack", action="append", help="only this attack (may be given several times)")
+    command.add_argument(
+        "--adversary", default="knows-method", help="neighbour, journalist, knows-method or insider"
+    )
+    command.add_argument("--facts", type=int, help="how many facts about others the adversary knows")
+    command.add_argument(
+        "--knowing", action="append", default=[], metavar="STATEMENT",
+        help="something known about people, e.g. 'not person(age=34).disease = flu'; @FILE reads a file of them",
+    )  # fmt: skip
+    command.add_argument("--max-belief", help="exit with 1 when a belief is above this, e.g. 1/4")
+    _add_audit(
+        add("audit", "how safe is a table that some tool produced? with or without the original", _audit)
+    )
+    _add_compare(
+        add("compare", "risk against usefulness of several policies; nothing is published", _compare)
+    )
+    command = add("demo", "the whole story on the bundled Adult table, under a minute", _demo)
+    command.add_argument(
+        "-o",
+        "--output",
+        type=_path,
+        help="default: maskwright-demo, where the next demo may replace this one",
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
+    _add_ui(add("ui", "the workbench: a local web application for the whole journey", _ui))
+    for kind in ("models", "methods", "attacks", "metrics"):
+        add(kind, f"the {kind} there are, with one line each", _list)
+    add("schema", "print the JSON schema of policy files, for editors", _schema)
+    return main
+
+
+def _add_anonymize(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "source",
+        help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database (postgresql://user@host/name)",
+    )
+    _add_database(command)
+    command.add_argument(
+        "--into", metavar="TABLE", help="also write the release to this table of the database"
+    )
+    command.add_argument("--database", metavar="URL", help="of --into (default: the database of the source)")
+    command.add_argument("-p", "--policy", required=True, type=_path, help="policy file")
+    command.add_argument("-o", "--output", required=True, type=_path, help="folder to publish to")
+    command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
+    command.add_argument(
+        "--engine",
+        choices=("duckdb", "spark"),
+        help="where rows are processed (default: duckdb, in this process)",
+    )
+    command.add_argument("--master", help="of a Spark cluster: spark://host:7077, yarn, local[4]")
+    command.add_argument("--seed", type=int, help="repeatable random choices: for tests and experiments only")
+    command.add_argument(
+        "--keep-private", choices=("all", "report", "none"), default="all",
+        help="what stays in private/ (default: all that later attacks need)",
+    )  # fmt: skip
+    command.add_argument(
+        "--metric", action="append", default=[],
+        help="measure a costly metric too: query-error, correlation-change, predictive-utility",
+    )  # fmt: skip
+
+
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="CSV or Parquet file")
+    command.add_argument(
+        "-p",
+        "--policy",
+        required=True,
+        action="append",
+        type=_path,
+        help="policy file (may be given several times)",
+    )
+    command.add_argument(
+        "--grid", action="append", default=[], metavar="SETTING=VALUES",
+        help="cross the policies with values of a setting: k=2,5,10, method=optimal-lattice,mondrian, mondrian.cut=…",
+    )  # fmt: skip
+    command.add_argument(
+        "-o", "--output", type=_path, default=Path("maskwright-comparison"), help="default: %(default)s"
+    )
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace a comparison that is already there"
+    )
+    command.add_argument(
+        "--metric",
+        action="append",
+        help="a costly metric to measure (default: query-error; none: only the cheap ones)",
+    )
+    command.add_argument(
+        "--utility", default="information-loss", help="metric on the chart (default: %(default)s)"
+    )
+    command.add_argument(
+        "--risk", default="worst", help="worst, or the name of one attack (default: %(default)s)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of random choices (default: %(default)s)")
+    command.add_argument(
+        "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
+    )
+    command.add_argument(
+        "--no-cache", action="store_true", help="run every policy, even if it was compared before"
+    )
+
+
+def _add_database(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--table", help="of a database: schema.name")
+    command.add_argument("--query", help="a SELECT in place of --table")
+
+
+def _source(options: argparse.Namespace) -> Any:
+    """What is to be read: a path, or a table or query of a database."""
+    if options.table is None and options.query is None:
+        return options.source
+    from maskwright.engines.readers.postgres import Postgres
+
+    return Postgres(options.source, options.table, options.query)
+
+
+def _shown(options: argparse.Namespace) -> str:
+    """The source for people: an address may hold a password."""
+    if options.table is None and options.query is None:
+        return str(options.source)
+    return "postgresql://… " + (f"--table {options.table}" if options.table else "--query …")
+
+
+def _into(options: argparse.Namespace) -> Any:
+    if options.into is None:
+        return None
+    from maskwright.engines.readers.postgres import SCHEMES, Postgres
+
+    url = options.database or (options.source if options.source.startswith(SCHEMES) else None)
+    if url is None:
+        raise UsageError("--into: name the database with --database postgresql://user@host/name")
+    return Postgres(url, options.into)
+
+
+def _add_init(command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", help="a file (CSV, Parquet, Excel, Stata, SPSS, SAS), or a database")
+    _add_database(command)
+    command.add_argument(
+        "-o", "--output", type=_path, default=Path("policy.yaml"), help="default: %(default)s"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace the policy file if it exists")
+    command.add_argument(
+        "--preset", help="open-data, research, hipaa-safe-harbor, ema-clinical, small-cells-11"
+    )
+    command.add_argument("--delimiter", help="of a CSV file (default: found out)")
+    command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
+    command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
+    command.add_argument("--sheet", help="of an Excel workbook that has several")
+    command.add_argument(
+        "--labels", action="store_true", help="value labels of a Stata or SPSS file, not codes"
+    )
+
+
+def _add_ui(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "paths", nargs="*", type=_path, metavar="path",
+        help="files, and folders whose tables may be opened by path (default: the current folder)",
+    )  # fmt: skip
+    command.add_argument(
+        "--workspace", type=_path, help="folder for projects and the register (default: in your home)"
+    )
+    command.add_argument("--port", type=int, help="default: 8765, or a free one")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    command.add_argument(
+        "--name", action="append", default=[], help="a host name for browsers (default: a random one)"
+    )
+    command.add_argument("--memory", help="memory limit of each run, e.g. 4GB")
+    command.add_argument("--max-upload", default="2GB", help="largest upload (default: %(default)s)")
+    command.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+
+def _add_audit(command: argparse.ArgumentParser) -> None:
+    def names(text: str) -> list[str]:
+        return [name.strip() for name in text.split(",") if name.strip()]
+
+    def add(flag: str, help_: str, **more: Any) -> None:
+        command.add_argument(flag, help=help_, **more)
+
+    command.add_argument("table", help="CSV or Parquet file; of a bucketized release the quasi-identifiers")
+    add("--qi", "columns an attacker could know, e.g. age,zip,sex", type=names, default=[])
+    add("--sensitive", "columns nobody should be able to infer", type=names, default=[])
+    command.add_argument(
+        "-p", "--policy", type=_path, help="roles, requirements and hierarchies from a policy"
+    )
+    add("--require", "a requirement, e.g. 'k-anonymity k=5' (several times)", action="append", default=[])
+    add("--original", "the raw table, if it is at hand")
+    add("--sensitive-table", "the sensitive values of a bucketized release")
+    add("--group", "the column that joins the two tables, or tells the groups of a permuted one")
+    add("--unit", "the column that tells persons apart, if they have several rows")
+    add("--population", "a table of everybody who could be in the data")
+    add("--max-belief", "exit with 1 when a belief is above this, e.g. 1/4")
+    add("--adversary", "neighbour, journalist, knows-method or insider")
+    add("--facts", "how many facts about others the adversary knows", type=int)
+    add("--missing", "a text that means missing (several times)", action="append", default=[])
+    add("--delimiter", "of CSV files (default: found out)")
+    add("--encoding", "of CSV files (default: utf-8)")
+    add("--html", "also write a report to this file", type=_path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; every outcome is one clear line and an exit code, never a traceback."""
+    # to find plugins, pydantic would read what every installed package says of itself
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if arguments is None:  # a process of its own
+        open_streams()
+    with Stopping(ends_here=arguments is None) as stopping:
+        return _main(list(sys.argv[1:] if arguments is None else arguments), stopping)
+
+
+def _main(arguments: list[str], stopping: Stopping) -> int:
+    verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
+    printed = Printed()
+    try:
+        options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping, tell=printed.tell))
+        code = int(options.run(options))
+    except SystemExit as done:  # --help, --version
+        code = int(done.code or 0)
+    except (Exception, KeyboardInterrupt) as caught:
+        # libraries make all kinds of errors of a Ctrl-C
+        problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
+        code, text = _in_words(problem)
+        text = masked(text)
+        details = getattr(problem, "details", "") if code != INTERNAL else masked(traceback.format_exc())
+        if as_json:
+            printed.tell(json.dumps({"ok": False, "error": text, "exit": code}))
+        printed.complain(f"maskwright: {text}", *([details] if details and verbose else []))
+    return printed.end(code, stopping.final)
+
+
+def _in_words(problem: BaseException) -> tuple[int, str]:
+    """The exit code, and one line."""
+    if isinstance(problem, MaskwrightError):
+        return problem.exit_code, str(problem)
+    if isinstance(problem, KeyboardInterrupt):
+        return Cancelled.exit_code, "cancelled; nothing was published"
+    if isinstance(problem, MemoryError):
+        return 2, "out of memory; nothing was published. Try --memory, or fewer quasi-identifiers"
+    if isinstance(problem, OSError):
+        return 2, system_refused(problem)
+    # Its text may hold values of the table, so only its kind is shown unless asked for.
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    text = f"internal error: {type(problem).__name__} in {Path(where.filename).name}:{where.lineno}"
+    return INTERNAL, f"{text}; this is a bug, please report it (--verbose shows more, and may show data)"
+
+
+def _flag(arguments: Sequence[str], *names: str) -> bool:
+    return any(name in arguments for name in names)
+
+
+def _answer(options: argparse.Namespace, answer: Any, lines: Iterable[str]) -> None:
+    """Print what a command found: one JSON object for machines, or lines for people."""
+    options.tell(json.dumps(answer, ensure_ascii=False) if options.json else "\n".join(lines))
+
+
+def _anonymize(options: argparse.Namespace) -> int:
+    from maskwright.pipeline.job import Job, metrics_named
+    from maskwright.policy.policy import Policy
+
+    job = Job(
+        source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
+        overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
+        engine=options.engine, master=options.master, metrics=metrics_named(options.metric),
+    )  # fmt: skip
+    return _publish(job, options)
+
+
+def _publish(job: Any, options: argparse.Namespace) -> int:
+    from maskwright.cli.terminal import Display, release_lines
+    from maskwright.pipeline.publish import run
+
+    stopping: Stopping = options.stopping
+    with Display(quiet=options.json, verbose=options.verbose) as display:
+        release = run(job, stopping.watching(display.show), stopping.is_set)
+    _answer(options, release.as_dict(), release_lines(release))
+    return 0 if release.ok else 1
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from maskwright.api import compare
+    from maskwright.cli.terminal import Display, comparison_lines
+    from maskwright.comparing.output import check
+    from maskwright.comparing.points import parse_grid
+    from maskwright.pipeline.job import input_files
+    from maskwright.policy.policy import Policy
+
+    metrics = ["query-error"] if options.metric is None else [m for m in options.metric if m != "none"]
+    check(options.output, options.overwrite, input_files(options.source, *map(Policy.load, options.policy)))
+    with Display(quiet=options.json, verbose=options.verbose) as display:
+        found = compare(
+            options.source, options.policy, grid=parse_grid(options.grid), metrics=metrics, utility=options.utility,
+            risk=options.risk, seed=options.seed, memory=options.memory, cache=not options.no_cache,
+            on_event=display.show, cancelled=options.stopping.is_set,
+        )  # fmt: skip
+    with options.stopping.finishing():
+        found.save(options.output, options.overwrite)
+    _answer(options, found.as_dict() | {"path": str(options.output)}, comparison_lines(found, options.output))
+    return 0 if found.ok else 1
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from importlib.resources import as_file, files
+
+    from maskwright.pipeline.job import Job
+    from maskwright.policy.policy import Policy
+
+    with as_file(files("maskwright").joinpath("data", "adult")) as folder:
+        policy = folder / "policy.yaml"
+        if not options.json:
+            options.tell(
+                "The Adult table (30,162 people of the 1994 US census) is published so that nobody can be told\n"
+                "apart from at least four others by nine attributes that a neighbour could know.\n"
+            )
+        place, overwrite = (options.output, options.overwrite) if options.output else _place_of_demo()
+        job = Job(folder / "adult.csv", Policy.load(policy), place, overwrite, command="maskwright demo")
+        return _publish(job, options)
+
+
+def _place_of_demo() -> tuple[Path, bool]:
+    """Where a demo goes by itself: the place of the last one, else one that is free; and whether to overwrite."""
+    from itertools import count
+
+    from maskwright.errors import DestinationError
+    from maskwright.folder.store import MANIFEST, PRIVATE, check_destination, read_object
+
+    names = ("maskwright-demo" + (f"-{number}" if number > 1 else "") for number in count(1))
+    for place in map(Path, names):
+        if not (place.exists() or place.is_symlink()):
+            break
+        made_from = read_object(place / PRIVATE / MANIFEST).get("input")
+        if isinstance(made_from, dict) and made_from.get("command") == "maskwright demo":
+            with suppress(DestinationError):
+                check_destination(place, overwrite=True)
+                return place, True
+    return place, False
+
+
+POLICY, AUDIT = (
+    ("a policy", (r"^version:", r"^columns:")),
+    ("an audit", (r"\A<!doctype html>", "<title>Audit of ")),
+)
+
+
+def _check_file(path: Path, kind: tuple[str, Sequence[str]], inputs: Iterable[Path], overwrite: bool) -> None:
+    """Refuse to replace a file that is read, that is not of its kind, or that nobody said may be replaced."""
+    from maskwright.folder.store import check_inputs
+
+    check_inputs(path, inputs)
+    if not path.is_file():
+        return
+    what, marks = kind
+    with path.open("rb") as file:
+        text = file.read(1 << 20).decode("utf-8", "replace")
+    if not all(re.search(mark, text, re.MULTILINE) for mark in marks):
+        raise UsageError(f"{str(path)!r} exists and is not {what}; choose another name for what is written")
+    if not overwrite:
+        raise UsageError(f"{str(path)!r} exists; use --overwrite, or -o for another name")
+
+
+def _write(options: argparse.Namespace, path: Path, text: str) -> None:
+    from maskwright.runtime.disk import write_whole
+
+    try:
+        with options.stopping.finishing():
+            write_whole(path, text)
+    except OSError as problem:
+        raise UsageError(f"cannot write {str(path)!r}: {problem.strerror}") from None
+
+
+def _init(options: argparse.Namespace) -> int:
+    from maskwright.api import suggest_policy
+    from maskwright.cli.terminal import suggestion_lines
+    from maskwright.engines.base import Reading
+    from maskwright.pipeline.job import input_files
+
+    source = _source(options)
+    read = input_files(source)
+    _check_file(options.output, POLICY, read, options.overwrite)
+    reading = Reading(
+        delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
+        sheet=options.sheet, labels=options.labels,
+    )  # fmt: skip
+    suggestion = suggest_policy(source, options.preset, reading)
+    _check_file(
+        options.output, POLICY, read, options.overwrite
+    )  # somebody may have put something there meanwhile
+    _write(options, options.output, suggestion.text)
+    lines = suggestion_lines(suggestion, _shown(options), options.output)
+    _answer(options, {"ok": True, "policy": str(options.output), **suggestion.as_dict()}, lines)
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from maskwright.cli.terminal import verification_lines
+    from maskwright.folder.store import recover
+    from maskwright.pipeline.belief_gates import verify_release
+    from maskwright.policy.policy import Policy
+
+    if options.policy is not None:
+        notes, policy = [], Policy.load(options.policy)
+    else:
+        notes, policy = recover(options.release), None
+    result = verify_release(options.release, options.recount_only, policy)
+    _answer(options, result.as_dict(), [*notes, *verification_lines(result)])
+    return 0 if result.ok else 1
+
+
+def _attack(options: argparse.Namespace) -> int:
+    from maskwright.attacks import ATTACKS
+    from maskwright.cli.terminal import belief_lines
+    from maskwright.pipeline.attacking import (
+        adversary_named,
+        attack_target,
+        belief_bound,
+        exceeding,
+        knowledge,
+        target_of,
+        targets_of,
+    )
+
+    bound = belief_bound(options.max_belief, "--max-belief")
+    who = adversary_named(options.adversary, options.facts)
+    attacks: list[Any] = options.attack or list(ATTACKS)
+    if options.knowing:
+        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
+    several = len(options.release) > 1
+    target = targets_of(options.release) if several else target_of(options.release[0])
+    found = attack_target(target, attacks, who)
+    # nothing that was not attacked is below a bound
+    failed = bool(exceeding(found, bound)) or (bound is not None and not found)
+    answer = {"ok": not failed, "beliefs": [b.as_dict() for b in found]}
+    _answer(options, answer, belief_lines(found, bound))
+    return 1 if failed else 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from maskwright.workbench.serve import Options, serve
+
+    return serve(
+        Options(
+            options.paths, options.workspace, options.host, options.port, options.name, options.memory,
+            options.max_upload, not options.no_browser, options.json,
+        )
+    )  # fmt: skip
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from maskwright.api import audit
+    from maskwright.engines.base import Reading
+    from maskwright.pipeline.job import input_files
+    from maskwright.policy.binding import reading_options as reading_of
+    from maskwright.policy.policy import Policy
+
+    policy = None if options.policy is None else Policy.load(options.policy)
+    reading = reading_of(policy) if policy else Reading()
+    said = {"delimiter": options.delimiter, "encoding": options.encoding, "missing": tuple(options.missing)}
+    tables = (options.table, options.original, options.sensitive_table, options.population)
+    read = [*(path for table in tables for path in input_files(table)), *(policy.inputs if policy else ())]
+    if options.html is not None:
+        _check_file(options.html, AUDIT, read, overwrite=True)
+    found = audit(
+        options.table, options.qi, options.sensitive, policy=policy, require=options.require,
+        original=options.original, sensitive_table=options.sensitive_table, group=options.group,
+        unit=options.unit, population=options.population, max_belief=options.max_belief,
+        adversary=options.adversary, facts=options.facts,
+        reading=replace(reading, **{key: value for key, value in said.items() if value}),
+    )  # fmt: skip
+    if options.html is not None:
+        page = found.html()
+        _check_file(options.html, AUDIT, read, overwrite=True)
+        _write(options, options.html, page)
+    _answer(options, found.as_dict(), [str(found)])
+    return 0 if found.ok else 1
+
+
+def _list(options: argparse.Namespace) -> int:
+    from importlib import import_module
+
+    registry = getattr(import_module(f"maskwright.{options.command}"), options.command.upper())
+    lines = {name: item.summary_line() for name, item in registry.items()}
+    width = max(map(len, lines))
+    _answer(options, lines, (f"{name:{width}}  {line}" for name, line in lines.items()))
+    return 0
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from maskwright.api import policy_schema
+
+    options.tell(json.dumps(policy_schema(), indent=1, ensure_ascii=False))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

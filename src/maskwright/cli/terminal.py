@@ -1,0 +1,214 @@
+"""What people see in a terminal: progress while it runs, and results in a few lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
+from maskwright.domain.exact import number_text
+from maskwright.domain.release import Release
+from maskwright.metrics import METRICS
+from maskwright.pipeline.attacking import exceeding
+from maskwright.report.details import detail_lines
+from maskwright.runtime.events import Event
+
+if TYPE_CHECKING:
+    from maskwright.comparing import Comparison
+    from maskwright.suggest import Suggestion
+    from maskwright.verification.verify import Verification
+
+
+class Display:
+    """Progress on one line of a terminal; on a file or pipe only with `verbose`, one line per step."""
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.live = sys.stderr.isatty() and not quiet and os.environ.get("TERM") != "dumb"
+        self.verbose = verbose
+        self.quiet = quiet
+        self.step, self.begin, self.last = "", time.monotonic(), 0.0
+
+    def show(self, event: Event) -> None:
+        with suppress(OSError):  # the terminal may be gone: that is no reason to stop
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
+        if event.kind == "step":
+            self.step, self.begin = event.text, time.monotonic()
+            self._line(f"{self.step} …")
+            if self.verbose and not self.live:
+                print(f"{self.step} …", file=sys.stderr)
+        elif event.kind == "progress" and time.monotonic() - self.last > 0.1:
+            self.last = time.monotonic()
+            share = f" {event.share * 100:.0f} %" if event.share is not None else ""
+            text = f" · {event.text}" if event.text else ""
+            self._line(f"{self.step} …{share}{text} ({self.last - self.begin:.0f} s)")
+        elif event.kind == "note" and not self.quiet:
+            self._line("")
+            print(f"note: {event.text}", file=sys.stderr)
+
+    def _line(self, text: str) -> None:
+        if self.live:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(OSError):
+            self._line("")
+
+
+def release_lines(release: Release) -> Iterable[str]:
+    """The verdict, the risk before and after, what was lost, and where everything is."""
+    g = release.grouping
+    yield "MAY BE PUBLISHED: every requirement holds." if release.ok else "MUST NOT BE PUBLISHED."
+    if release.seeded:
+        yield "But it was made with a fixed seed: use it for tests and experiments only."
+    yield from (f"{'and' if i else 'But'} {line}" for i, line in enumerate(release.warnings))
+    yield ""
+    yield from (f"  {verdict.result()}" for verdict in release.verdicts)
+    yield ""
+    yield from promise_lines(release)
+    yield from risk_lines(release)
+    yield ""
+    total = g.summary.n_rows + g.summary.dropped_missing
+    for part in release.parts if len(release.groupings) > 1 else ():
+        yield f"  {part.name:30}{part.grouping.published_rows:>12,} rows: {', '.join(part.columns)}"
+    yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
+    for name in ("information-loss", "granularity", "association-loss", "information-exposure"):
+        if name in release.metrics:
+            yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    if release.metrics.get("sensitive-distortion"):
+        yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
+    for name in (name for name in release.metrics if METRICS[name].on_request):
+        yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
+    if g.search.get("objective") and "score" in g.search:
+        yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
+    if release.path:
+        yield ""
+        yield f"  release  {release.path / 'public'}{os.sep}   (hand this over as it is)"
+        if (release.path / "private").exists():
+            yield f"  report   {release.path / 'private' / 'report.html'}   (keep this)"
+
+
+def promise_lines(release: Release) -> Iterable[str]:
+    """The label: what is promised about belief and why, earlier looks, and what was not attacked."""
+    label = release.label
+    for promise in label["promises"]:
+        names, more = promise["attributes"][:3], len(promise["attributes"]) - 3
+        about = ", ".join(names) + (f" and {more} more" if more > 0 else "")
+        because = ", because" if promise["status"] == "guaranteed" else ""
+        yield f"  promised about {about}, adversary {promise['adversary']}"
+        yield f"  {promise['label']}{because}"
+        for i in promise["ingredients"]:
+            by = f"{i['lemma']['title']}: " if "lemma" in i else ""
+            if i["covered"] and promise["status"] == "guaranteed":
+                yield f"    {i['name']} ({i['setting']}): {by}{i['why']}"
+            elif not i["covered"]:
+                instead = f" (covered: {i['instead']})" if "instead" in i else ""
+                yield f"    {i['name']} ({i['setting']}) is not covered: {i['why']}{instead}"
+    if label["promises"]:
+        missed = "; ".join(label["not_attacked"]) or "nothing that concerns it"
+        yield f"  {label['earlier_looks']}; not attacked: {missed}"
+        yield ""
+
+
+def risk_lines(release: Release) -> Iterable[str]:
+    for beliefs in release.beliefs:
+        before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
+        if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+            yield f"  {beliefs.sentence()}"
+            continue
+        yield f"  {'risk: ' + beliefs.attack:30}{'before':>12}{'after':>12}"
+        yield f"  {'people alone in their class':30}{before['unique']:>12,}{after['unique']:>12,}"
+        yield f"  {'smallest class':30}{before['smallest_class']:>12,}{after['smallest_class']:>12,}"
+        yield f"  {'highest chance to be found':30}{before['highest']:>12}{after['highest']:>12}"
+        averages = [_ratio(str(side["average"])) for side in (before, after)]
+        yield f"  {'average chance to be found':30}{averages[0]:>12.4f}{averages[1]:>12.4f}"
+
+
+def _ratio(text: str) -> float:
+    top, _, bottom = text.partition("/")
+    return int(top) / int(bottom or 1)
+
+
+def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[str]:
+    """One sentence per attack, the worst first; then the figures of each."""
+    if not found:
+        yield "No attack applies to this release: nothing is known about it."
+    above = exceeding(found, bound)
+    for beliefs in found:
+        mark = "  ABOVE THE BOUND" if beliefs in above else ""
+        if beliefs.kind == NOT_COMPUTED:
+            yield f"{'NOT COMPUTED':>16}  {beliefs.attack}: {beliefs.worst.why} (counts as 1){mark}"
+            continue
+        yield f"{number_text(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
+        yield f"{'':18}{beliefs.worst.whom}: {beliefs.worst.why}"
+    for beliefs in (b for b in found if b.kind != NOT_COMPUTED):
+        yield ""
+        yield f"{beliefs.attack}, adversary {beliefs.adversary}:"
+        yield f"  before the release: {number_text(beliefs.worst.before)}; after it: {number_text(beliefs.worst.after)}"
+        if beliefs.worst.interval is not None:
+            low, high = beliefs.worst.interval
+            yield f"  it lies between {low:.6g} and {high:.6g}; decisions use the upper end"
+        yield from (f"  {line}" for line in detail_lines(beliefs))
+
+
+def comparison_lines(found: Comparison, folder: Path) -> Iterable[str]:
+    """One line per policy, the Pareto front marked; then those that do not hold, and why."""
+    front = {p.name for p in found.front}
+    width = max(6, *(len(p.name) for p in found.points))
+    risk = "worst belief" if found.risk == "worst" else found.risk
+    extra = [m for m in ("query-error",) if m != found.utility and any(m in p.metrics for p in found.points)]
+    yield f"  {'':>3} {'policy':{width}} {risk:>14} {found.utility:>18}" + "".join(f" {m:>12}" for m in extra)
+    for number, point in enumerate(found.points, start=1):
+        if point.status != "holds":
+            continue
+        mark = "*" if point.name in front else " "
+        belief, useful = point.risk(found.risk), point.metrics.get(found.utility)
+        numbers = [float(point.metrics[m]) if m in point.metrics else None for m in extra]
+        yield (
+            f"{mark} {number:>3} {point.name:{width}} {'' if belief is None else f'{float(belief):.4g}':>14} "
+            f"{'' if useful is None else f'{float(useful):.4g}':>18}"
+            + "".join(f" {'' if n is None else f'{n:.4g}':>12}" for n in numbers)
+        )
+    for number, point in enumerate(found.points, start=1):
+        if point.status != "holds":
+            yield f"  {number:>3} {point.name:{width}} {point.status}: {point.reason}"
+    yield ""
+    yield "* on the Pareto front: no other policy is better in one thing without being worse in the other."
+    yield "A policy that is chosen by looking at these outcomes guarantees nothing; its release will say so."
+    yield ""
+    yield f"  page      {folder / 'index.html'}   (private: keep this)"
+    yield f"  policies  {folder / 'policies'}{os.sep}   (each can be run: maskwright anonymize … -p …)"
+
+
+def verification_lines(result: Verification) -> Iterable[str]:
+    yield "VERIFIED: the release is what it promises." if result.ok else "NOT VERIFIED."
+    yield f"  {result.rows:,} rows in {result.classes:,} classes"
+    yield from (f"  {verdict.sentence()}" for verdict in result.verdicts)
+    yield from (f"  problem: {problem}" for problem in result.problems)
+    yield from (f"  note: {note}" for note in result.notes)
+
+
+def suggestion_lines(suggestion: Suggestion, source: str, output: Path) -> Iterable[str]:
+    """What `init` found, as a table, and what to do next."""
+    width = max([6, *(len(p.name) for p in suggestion.profiles)])
+    yield f"{'column':{width}}  {'role':17} {'distinct':>9} {'missing':>8}  reason"
+    for p in suggestion.profiles:
+        yield f"{p.name:{width}}  {p.role:17} {p.distinct:>9,} {p.missing:>8,}  {p.reason}"
+    yield ""
+    yield from suggestion.summary_lines()
+    yield ""
+    yield f"Read and edit {output}, then: maskwright anonymize {source} -p {output} -o release/"

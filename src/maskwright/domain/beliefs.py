@@ -1,0 +1,95 @@
+"""Beliefs: what an adversary thought before the release, and what the adversary may conclude after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from maskwright.domain.exact import number_text
+from maskwright.domain.verdict import plain_number
+
+Kind = Literal["exact", "sampled", "estimated", "bounded", "not computed"]
+NOT_COMPUTED: Kind = "not computed"
+
+
+@dataclass(frozen=True)
+class Belief:
+    """One belief about one kind of individual; `whom` and `why` are words for people.
+
+    `interval` holds the ends between which the belief lies: of stated coverage when it was sampled, certain when
+    it was computed in floating point or only bounded. Decisions use its upper end.
+    """
+
+    before: Fraction
+    after: Fraction
+    whom: str
+    why: str
+    interval: tuple[float, float] | None = None
+
+    @property
+    def upper(self) -> Fraction:
+        """What decisions use: the upper end where a belief is only known to lie in an interval."""
+        return self.after if self.interval is None else max(self.after, Fraction(self.interval[1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "before": plain_number(self.before),
+            "after": plain_number(self.after),
+            "whom": self.whom,
+            "why": self.why,
+            "interval": self.interval,
+        }
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """The result of an attack.
+
+    kind: "exact"; "sampled" (independent draws, `worst.interval` has stated coverage); "estimated" (the number
+        rests on an assumption that `worst.why` names); "bounded" (nobody can believe more than `worst.after`);
+        "not computed" (for the reason in `worst.why`; it counts as 1).
+    measures: further figures by name (risk averages, shares of rows above a bound, distributions). Attacks on
+        sensitive values count in `dropped_people` and `values_not_flagged` what their worst belief leaves out.
+    """
+
+    attack: str
+    adversary: str
+    kind: Kind
+    worst: Belief
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+    def sentence(self) -> str:
+        """One line for people."""
+        if self.kind == NOT_COMPUTED:
+            return f"{self.attack}: NOT COMPUTED, so that it counts as 1: {self.worst.why}"
+        return (
+            f"{self.attack}: at worst {number_text(self.worst.after)} (before the release: "
+            f"{number_text(self.worst.before)}) "
+            f"for {self.worst.whom}; {self.worst.why}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result for JSON."""
+        return {
+            "attack": self.attack,
+            "adversary": self.adversary,
+            "kind": self.kind,
+            "worst": self.worst.as_dict(),
+            "measures": _jsonable(self.measures),
+        }
+
+
+def _jsonable(value: Any) -> Any:
+    """Measures as JSON can hold them; fractions become text."""
+    if isinstance(value, Belief):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+        return value
+    return plain_number(value)

@@ -1,0 +1,193 @@
+"""The frequency set: distinct quasi-identifier tuples, and how often each sensitive value occurs with each.
+
+Lattice searches, partitioning methods, models, attacks and most metrics need nothing else; the rows stay
+where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.domain.classes import Classes, Ints, ValueCounts
+from maskwright.domain.exact import exact_bincount
+from maskwright.domain.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """People whose rows lie in more than one tuple, so that class sizes do not simply add up.
+
+    One entry per (tuple, person), and per sensitive attribute one per (tuple, person, value). Persons are
+    numbered 0..n_people-1; who they are is not kept.
+    """
+
+    tuples: Ints
+    people: Ints
+    n_people: int
+    values: Mapping[str, tuple[Ints, Ints, Ints]] = field(default_factory=dict)  # tuple, person, code
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Whose rows they are, where a person may have several: one entry per (tuple, person).
+
+    Persons are numbered 0..n_people-1; who they are is not kept. `values` counts the rows, not the people, of each
+    tuple by sensitive value.
+    """
+
+    tuples: Ints
+    people: Ints
+    rows: Ints
+    n_people: int
+    values: Mapping[str, ValueCounts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Cells: the rows that share their quasi-identifiers and all their sensitive values.
+
+    Methods that split the rows of one tuple need it. Cells are in ascending order of tuple, then of values.
+    `values` has one row per sensitive attribute, in the order of `Summary.sensitive`.
+    """
+
+    tuples: Ints
+    values: NDArray[np.int32]
+    rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Distinct QI tuples as codes (see `Hierarchy`), with their rows, people and sensitive values.
+
+    Attributes:
+        attributes: the hierarchy of each quasi-identifier, in policy order.
+        codes: one row per attribute, one column per tuple.
+        rows: rows of each tuple.
+        sizes: people found in this tuple and in no other (equal to `rows` when every row is a person).
+        sensitive: per sensitive attribute the counts by tuple, of the people in `sizes`.
+        shared: the remaining people, where the policy names a unit and somebody has rows in several tuples.
+        dropped_missing: rows left out because the policy drops rows with missing values.
+        joint: joint counts of the sensitive attributes; None where rows are not people.
+        owned: whose rows they are, where the policy names a unit; None: every row is a person.
+        weights: the sum of the survey weights of the rows of each tuple, where the policy names them.
+        households: whose household each row belongs to, where the policy says so; only risks are counted by it.
+    """
+
+    attributes: tuple[Hierarchy, ...]
+    codes: NDArray[np.int32]
+    rows: Ints
+    sizes: Ints
+    sensitive: Mapping[str, ValueCounts]
+    shared: Shared | None = None
+    dropped_missing: int = 0
+    joint: Joint | None = None
+    owned: Owned | None = None
+    weights: NDArray[np.float64] | None = None
+    households: Owned | None = None
+
+    @property
+    def n_tuples(self) -> int:
+        """The number of distinct tuples."""
+        return len(self.rows)
+
+    @property
+    def n_cells(self) -> int:
+        """Distinct combinations with their sensitive values (of people who are in several tuples: one each)."""
+        shared = len(self.shared.tuples) if self.shared is not None else 0
+        if self.joint is not None:
+            return len(self.joint.rows)
+        return shared + max([self.n_tuples, *(len(vc.owner) for vc in self.sensitive.values())])
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.rows.sum())
+
+    @property
+    def n_people(self) -> int:
+        """The number of people."""
+        return int(self.sizes.sum()) + (self.shared.n_people if self.shared else 0)
+
+    @property
+    def rows_are_people(self) -> bool:
+        """Is every row a person of its own? What an attack counts by rows is about people only then."""
+        return self.owned is None and self.shared is None and bool(np.array_equal(self.rows, self.sizes))
+
+    @property
+    def whole_tuples_are_people(self) -> bool:
+        """Do class sizes add up over tuples? Fast paths of the searches need it."""
+        return self.shared is None
+
+    def classes(self, group_of: Ints, n_groups: int) -> Classes:
+        """Sizes and sensitive counts when tuple i goes to group `group_of[i]` (negative: to none)."""
+        kept = group_of >= 0
+        rows = exact_bincount(group_of[kept], self.rows[kept], n_groups)
+        sizes = exact_bincount(group_of[kept], self.sizes[kept], n_groups)
+        if self.shared is not None:
+            sizes = sizes + _distinct(group_of[self.shared.tuples], self.shared.people, n_groups)
+        sensitive = {name: self._values(name, group_of, n_groups) for name in self.sensitive}
+        return Classes(sizes, rows, sensitive)
+
+    def cell_classes(self, cells: Ints, groups: Ints, rows: Ints, n_groups: int) -> Classes:
+        """Sizes and sensitive counts when `rows[i]` rows of cell `cells[i]` of `joint` go to `groups[i]`."""
+        if self.joint is None:
+            raise ValueError("this summary has no joint counts")
+        kept = groups >= 0
+        cells, groups, rows = cells[kept], groups[kept], rows[kept]
+        sizes = exact_bincount(groups, rows, n_groups)
+        sensitive = {
+            name: ValueCounts.collect(
+                vc.values, n_groups, groups, self.joint.values[i][cells].astype(np.int64), rows, vc.ordered
+            )
+            for i, (name, vc) in enumerate(self.sensitive.items())
+        }
+        return Classes(sizes, sizes, sensitive)
+
+    def totals(self) -> Classes:
+        """The whole table as one class."""
+        return self.classes(np.zeros(self.n_tuples, dtype=np.int64), 1)
+
+    @property
+    def tuple_sizes(self) -> Ints:
+        """The people of every distinct tuple."""
+        if self.shared is None:
+            return self.sizes
+        return self.sizes + _distinct(self.shared.tuples, self.shared.people, self.n_tuples)
+
+    def tuple_classes(self) -> Classes:
+        """The raw table: every distinct tuple a class of its own."""
+        return self.classes(np.arange(self.n_tuples, dtype=np.int64), self.n_tuples)
+
+    def _values(self, name: str, group_of: Ints, n_groups: int) -> ValueCounts:
+        vc = self.sensitive[name]
+        owner = group_of[vc.owner]
+        keep = owner >= 0
+        owners, codes, counts = [owner[keep]], [vc.codes[keep].astype(np.int64)], [vc.counts[keep]]
+        if self.shared is not None:
+            t, person, code = self.shared.values[name]
+            group = group_of[t]
+            inside = group >= 0
+            # a value counts once per person and class, however many of the person's rows carry it
+            triples = np.unique(np.stack([group[inside], person[inside], code[inside]]), axis=1)
+            owners.append(triples[0])
+            codes.append(triples[2])
+            counts.append(np.ones(triples.shape[1], dtype=np.int64))
+        return ValueCounts.collect(
+            vc.values,
+            n_groups,
+            np.concatenate(owners),
+            np.concatenate(codes),
+            np.concatenate(counts),
+            vc.ordered,
+        )
+
+
+def _distinct(group: Ints, person: Ints, n_groups: int) -> Ints:
+    """Distinct people per group."""
+    inside = group >= 0
+    pairs = np.unique(np.stack([group[inside], person[inside]]), axis=1)
+    return np.bincount(pairs[0], minlength=n_groups).astype(np.int64)

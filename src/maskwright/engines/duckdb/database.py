@@ -1,0 +1,263 @@
+"""A private DuckDB database in memory: no network, no guessing, spilling to a folder that goes with it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from sqlglot import exp
+
+from maskwright.engines.sql import clauses
+from maskwright.engines.sql.coding import texts_of
+from maskwright.engines.sql.passing import MEMBERS
+from maskwright.errors import InputError, UsageError, interrupted
+from maskwright.runtime import disk
+from maskwright.runtime.memory_budget import memory_size
+
+
+class Database:
+    """A connection that runs sqlglot expressions (a `RowRunner`, see coding.py), and its temporary folder."""
+
+    def __init__(
+        self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
+    ) -> None:
+        limit = None if memory is None else memory_size(memory)
+        if temp is None:
+            self.temp = disk.scratch_folder()
+        else:
+            self.temp = Path(tempfile.mkdtemp(prefix="engine-", dir=temp))
+        config: dict[str, Any] = {
+            "temp_directory": str(self.temp / "spill"),
+            # nothing is fetched, loaded or looked up that a query did not ask for
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "allow_persistent_secrets": False,
+            "python_enable_replacements": False,
+        }
+        if limit is not None:
+            config["memory_limit"] = f"{limit}B"
+        if threads is not None:
+            config["threads"] = threads
+        free = shutil.disk_usage(self.temp).free
+        config["max_temp_directory_size"] = f"{free * 8 // 10}B"
+        try:
+            self.con = self._started(config, memory, threads)
+        except BaseException:
+            disk.remove_scratch(self.temp)
+            raise
+        self._tables = 0
+
+    def _started(self, config: dict[str, Any], memory: str | None, threads: int | None) -> Any:
+        """A connection with its settings locked; too little memory is told apart from a wrong setting."""
+        try:
+            with told():
+                con = duckdb.connect(":memory:", config=config)
+        except InputError:
+            raise _no_start(memory, threads) from None
+        # progress is counted, but printed by us; nothing that may be changed later changes a result
+        for setting in (
+            "enable_progress_bar = true",
+            "enable_progress_bar_print = false",
+            "progress_bar_time = 0",
+            "TimeZone = 'UTC'",
+            "allowed_configs = ['memory_limit', 'threads', 'disabled_optimizers']",
+            "lock_configuration = true",
+        ):
+            with told():
+                con.execute(f"SET {setting}")
+        return con
+
+    def allow(self, memory: int) -> None:
+        """The most memory to use from now on; what is held beyond that goes to disk."""
+        with told():
+            self.con.execute(f"SET memory_limit = '{memory}B'")
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """While the context lasts, queries run in one thread."""
+        with told():
+            [(threads,)] = self.con.execute("SELECT current_setting('threads')").fetchall()
+            self.con.execute("SET threads = 1")
+        try:
+            yield
+        finally:
+            self.con.execute(f"SET threads = {int(threads)}")
+
+    @contextmanager
+    def no_shared_expressions(self) -> Iterator[None]:
+        """While the context lasts, queries are planned in a time that is linear in their columns.
+
+        Each expression is compared with every other one otherwise, to compute equal ones once: a minute for a thousand
+        columns.
+        """
+        with told():
+            self.con.execute("SET disabled_optimizers = 'common_subexpressions'")
+        try:
+            yield
+        finally:
+            self.con.execute("SET disabled_optimizers = ''")
+
+    def share(self) -> float:
+        """How much of the running query is done, from 0 to 1; negative when that is not known."""
+        return float(self.con.query_progress()) / 100
+
+    def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
+        self.execute(query, parameters)
+
+    def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+        """The result of a query of integers without nulls, as one array per column."""
+        result = self.execute(query, parameters)
+        with told():
+            return {k: np.asarray(v) for k, v in result.fetchnumpy().items()}
+
+    def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        result = self.execute(query, parameters)
+        with told():
+            return list(result.fetchall())
+
+    @contextmanager
+    def tables(self, content: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> Iterator[None]:
+        """Small tables of values, there as long as the context."""
+        try:
+            for name, arrays in content.items():
+                with told():
+                    self.con.register(name, dict(arrays))
+            yield
+        finally:
+            for name in content:
+                self.con.unregister(name)
+
+    def fill(self, name: str, chunks: Iterator[Mapping[str, np.ndarray[Any, Any]]]) -> None:
+        """Make a table from chunks with the same columns, its rows in their order."""
+        there = False
+        for chunk in chunks:
+            query = clauses.select([exp.Star()], clauses.relation("chunk"))
+            with self.tables({"chunk": chunk}):
+                if there:
+                    self.run(exp.Insert(this=clauses.relation(name), expression=query), {})
+                else:
+                    self.run(clauses.create_table(name, query), {})
+            there = True
+
+    def slices(self, name: str, rows: int) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+        """The rows of a stored table in their order, so many at a time; of an empty table one slice without rows."""
+        [(n,)] = self.rows(clauses.select([clauses.count()], clauses.relation(name)), {})
+        for begin in range(0, max(n, 1), rows):
+            here = exp.Between(
+                this=clauses.column("rowid"),
+                low=clauses.integer(begin),
+                high=clauses.integer(begin + rows - 1),
+            )
+            yield self.arrays(clauses.select([exp.Star()], clauses.relation(name), where=[here]), {})
+
+    def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
+        """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order."""
+        [(first,)] = self.rows(
+            clauses.select([exp.Min(this=clauses.column("k"))], clauses.relation(name)), {}
+        )
+        place = exp.Sub(this=exp.Paren(this=code), expression=clauses.integer(first or 0))
+        return self._looked_up(name, clauses.relation(name), clauses.column("t"), place)
+
+    def lookup_text(
+        self, name: str, texts: Sequence[str | None], code: exp.Expression, published: bool
+    ) -> exp.Expression:
+        """The text of a code. Published texts, if they are a few, become members of an enumeration.
+
+        That takes a byte or two in a row, and the Parquet writer need not look it up: it writes all members as the
+        dictionary of a column.
+        """
+        members = sorted({text for text in texts if text is not None}) if published else []
+        value: exp.Expression = clauses.column("t")
+        if 0 < len(members) <= MEMBERS:
+            value = exp.cast(value, self.enumeration(name, members))
+        with self.tables({"given": {"k": np.arange(len(texts), dtype=np.int64), "t": texts_of(texts)}}):
+            return self._looked_up(name, clauses.relation("given"), value, code)
+
+    def _looked_up(
+        self, name: str, table: exp.Table, value: exp.Expression, place: exp.Expression
+    ) -> exp.Expression:
+        """Make the values of a table (k, t) a variable of the connection, a list in the order of the codes."""
+        ordered = exp.Order(this=value, expressions=[clauses.column("k")])
+        query = clauses.select([exp.Anonymous(this="list", expressions=[ordered])], table)
+        with told():
+            self.con.execute(f"SET VARIABLE {name} = ({query.sql('duckdb')})")
+        found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(name)])
+        place = exp.Add(this=exp.Paren(this=place), expression=clauses.integer(1))
+        return exp.Anonymous(this="list_extract", expressions=[found, place])
+
+    def enumeration(self, name: str, texts: Sequence[str]) -> exp.DataType:
+        """A type whose members are these texts."""
+        with self.tables({"members": {"t": np.array(texts, dtype=object)}}), told():
+            self.con.execute(f"CREATE TYPE {name}_members AS ENUM (FROM members)")
+        return exp.DataType.build(f"{name}_members", udt=True)
+
+    def members(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[str] | None:
+        """The members of the enumeration that the one column of a query holds, if it holds one."""
+        [kind] = self.relation(query, parameters).types
+        return list(kind.children[0][1]) if kind.id == "enum" else None
+
+    @contextmanager
+    def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:
+        """The result of a query as a table, there as long as the context."""
+        self.execute(clauses.create_table(name, query), parameters)
+        try:
+            yield
+        finally:
+            self.execute(clauses.drop_table(name), {})
+
+    def relation(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
+        """A query as a relation of DuckDB, which runs when it is read."""
+        with told():
+            return self.con.sql(query.sql("duckdb"), params=clauses.used(query, parameters))
+
+    def new_name(self, kind: str) -> str:
+        self._tables += 1
+        return f"{kind}_{self._tables}"
+
+    def execute(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
+        with told():
+            return self.con.execute(query.sql("duckdb"), clauses.used(query, parameters))
+
+    def close(self) -> None:
+        self.con.close()
+        disk.remove_scratch(self.temp)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what the data or the machine cause into errors of ours; they do not repeat what DuckDB says."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise UsageError(
+            "not enough memory or temporary disk space for this table; allow more memory, "
+            "or name a temporary folder on a larger disk"
+        ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise  # a mistake of ours
+    except (
+        duckdb.Error,
+        UnicodeDecodeError,
+    ) as problem:  # what DuckDB says of damaged text is no text itself
+        if interrupted(problem):
+            raise KeyboardInterrupt from None
+        raise InputError(
+            f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "
+            "or the temporary disk full"
+        ) from None
+
+
+def _no_start(memory: str | None, threads: int | None) -> UsageError:
+    return UsageError(
+        f"the engine does not start with memory {memory!r} and threads {threads!r}; "
+        "write memory as 4GB or 500MB, threads as a positive number"
+    )

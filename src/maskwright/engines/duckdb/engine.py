@@ -1,0 +1,277 @@
+"""The DuckDB engine: embedded, the default. Reads files and tables from Python, and gives back the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from maskwright.domain.classes import Ints
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.recoding_plan import GroupPlan, Plan
+from maskwright.domain.spreadsheets import Formulas, escape_cell
+from maskwright.domain.summary import Summary
+from maskwright.domain.value_sets import SetColumn
+from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
+from maskwright.engines.duckdb import formulas as spreadsheet
+from maskwright.engines.duckdb import grouped, ordered, recounting
+from maskwright.engines.duckdb.database import Database, told
+from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, open_postgres
+from maskwright.engines.duckdb.watching import watched
+from maskwright.engines.readers import frames, postgres
+from maskwright.engines.readers.csv_files import Stamp
+from maskwright.engines.sql import (
+    clauses,
+    coarsening,
+    expansion,
+    frequency,
+    recoding,
+    set_columns,
+    table_queries,
+)
+from maskwright.errors import DestinationError, InputError, UsageError
+from maskwright.runtime.events import Progress
+
+
+class DuckDBEngine:
+    """See `Engine`. One private in-memory database, which spills to `temp`."""
+
+    name = "duckdb"
+
+    def __init__(
+        self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
+    ) -> None:
+        self._db = Database(memory, temp, threads)
+
+    def open(self, source: Any, reading: Reading) -> DuckTable:
+        postgres.refuse_address(source)
+        if isinstance(source, (postgres.Postgres, postgres.Snapshot)):
+            table = open_postgres(self._db, source, reading)
+        elif isinstance(source, (str, Path)):
+            table = open_path(self._db, Path(source), reading)
+        else:
+            frame = frames.recognise(source, reading.lists)
+            if frame is None:
+                raise InputError(
+                    f"cannot read a {type(source).__module__}.{type(source).__name__}; hand in a path or a pandas, "
+                    "polars, pyarrow or DuckDB table"
+                )
+            table = open_frame(self._db, frame, reading)
+        if self.count(table) == 0:
+            raise InputError(f"{table.label}: there are column names but no rows")
+        return table
+
+    # --- small questions --------------------------------------------------------------------------
+
+    def count(self, table: Table) -> int:
+        return table_queries.row_count(self._db, _duck(table))
+
+    def fingerprint(self, table: Table) -> str:
+        return table_queries.fingerprint(self._db, _duck(table))
+
+    def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
+        return table_queries.domain(self._db, _duck(table), column, limit)
+
+    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
+        return set_columns.set_elements(self._db, _duck(table), column, separator)
+
+    def unfold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        t, name = _duck(table), self._db.new_name("unfolded")
+        infos, items, parameters = set_columns.unfolded_columns(t, columns)
+        self._db.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
+        self._unchanged(t)
+        originals = {s.name: t.info(s.name) for s in columns}
+        return replace(t, columns=infos, relation=name, row="rowid", stamp=Stamp(), sets=originals)
+
+    def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        t, name = _duck(table), self._db.new_name("folded")
+        infos, items, parameters = set_columns.folded_columns(t, columns, t.sets)
+        self._db.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
+        typed = set_columns.typed_with_sets(t.typed, columns)
+        return replace(t, columns=infos, relation=name, typed=typed, made_of=(*t.made_of, name))
+
+    def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+        return coarsening.coarsen_in_order(self._db, _duck(table), hierarchies)
+
+    def sample(
+        self, table: Table, rows: int, columns: Sequence[str] | None = None
+    ) -> list[dict[str, str | None]]:
+        with self._db.no_shared_expressions():
+            return table_queries.sample(self._db, _duck(table), rows, columns)
+
+    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
+        return table_queries.uniqueness(self._db, _duck(table), columns)
+
+    def in_order(
+        self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
+    ) -> list[Ints]:
+        return ordered.in_order(self._db, _duck(table), columns, domains, limit)
+
+    def combinations(
+        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
+    ) -> list[int]:
+        return table_queries.combinations(self._db, _duck(table), spec, choices)
+
+    # --- the three passes -------------------------------------------------------------------------
+
+    def summarise(self, table: Table, spec: SummarySpec) -> Summary:
+        return frequency.summarise(self._db, _duck(table), spec)
+
+    def recode(self, table: Table, plan: Plan | GroupPlan) -> DuckTable:
+        t = _duck(table)
+        self._unchanged(t)
+        name = self._db.new_name("published")
+        if isinstance(plan, GroupPlan):
+            recoded = grouped.recode(self._db, t, plan, name)
+        else:
+            recoded = recoding.recode(self._db, t, plan, name)
+            if plan.key:
+                recoded = expansion.reordered(self._db, name, recoded, plan.key)
+        self._unchanged(t)
+        return _published(t, recoded)
+
+    def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
+        t = _duck(table)
+        self._unchanged(t)
+        names = self._db.new_name("quasi"), self._db.new_name("sensitive")
+        recoded = grouped.bucketize(self._db, t, plan, names)
+        self._unchanged(t)
+        made = [_published(t, part) for part in recoded]
+        return {"quasi-identifiers": made[0], "sensitive": made[1]}
+
+    def keep(self, table: Table) -> DuckTable:
+        t = _duck(table)
+        if not t.sorts:
+            return t
+        name = self._db.new_name("kept")
+        stored = [clauses.alias(t.stored(n), f"c{i}") for i, n in enumerate(t.names)]
+        try:
+            self._db.run(clauses.create_table(name, clauses.select(stored, t.source())), t.parameters)
+        except InputError:
+            self._unchanged(t)
+            raise
+        return replace(t, relation=name, parameters={}, sorts=False)
+
+    def forget(self, table: Table) -> None:
+        for name in _duck(table).made_of:
+            self._db.run(clauses.drop_table(name), {})
+
+    def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
+        t = _duck(table)
+        if format not in ("csv", "parquet"):
+            raise UsageError(f"there is no format {format!r}; known: csv, parquet")
+        if format == "parquet" or formulas != "refuse":
+            self._write(t, path, format, formulas)
+            return
+        kept = self.keep(t)
+        try:
+            for info in kept.columns:
+                spreadsheet.refuse_name(info.name)
+                if spreadsheet.can_hold(info):
+                    self._refuse_formulas(kept, info.name)
+            self._write(kept, path, format, formulas)
+        finally:
+            if kept is not t:
+                self._db.run(clauses.drop_table(str(kept.relation)), {})
+
+    def _refuse_formulas(self, t: DuckTable, name: str) -> None:
+        members = self._db.members(clauses.select([t.stored(name)], t.source()), t.parameters)
+        if members is None:
+            spreadsheet.refuse(self._db, t.source(), name, t.text(name), t.parameters)
+        else:  # rows have nothing else, and all of them are published
+            spreadsheet.refuse_among(name, members)
+
+    def _write(self, t: DuckTable, path: Path, format: str, formulas: Formulas) -> None:
+        value, escaped = (t.text, formulas == "escape") if format == "csv" else (t.stored, False)
+        relation = self._named(t, value, escaped)
+        try:
+            if format == "parquet":
+                # DuckDB 2.0.0 shares among threads what it knows of the members of an enumeration that occur: where two
+                # of them write, a rare member may be written as an empty text
+                rare = any(str(kind).startswith("ENUM") for kind in relation.types)
+                with self._db.one_thread() if rare else nullcontext():
+                    relation.write_parquet(str(path), compression="zstd")
+            else:
+                relation.write_csv(
+                    str(path), sep=",", header=True, quotechar='"', escapechar='"', na_rep="",
+                    quoting=1 if len(t.columns) == 1 else None,
+                )  # fmt: skip
+        except (duckdb.Error, OSError) as problem:
+            self._unchanged(t)  # a file that is read while the release is written
+            if isinstance(problem, (duckdb.IOException, OSError)):
+                raise DestinationError(
+                    f"{path}: cannot be written; is the disk full, or the folder protected?"
+                ) from None
+            with told():
+                raise
+
+    def recount(
+        self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
+    ) -> Recount:
+        return recounting.recount(self._db, _duck(table), columns, sensitive, unit)
+
+    def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
+        return recounting.holds(self._db, _duck(table), columns, rows)
+
+    def hand_over(self, table: Table) -> Any:
+        t = _duck(table)
+        give = t.frame.give if t.frame else frames.give_relation
+        with told():
+            return give(self._named(t, t.value), t.typed)
+
+    def allow(self, memory: int) -> None:
+        self._db.allow(memory)
+
+    def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        return watched(progress, self._db.share, self._db.con.interrupt)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _named(self, t: DuckTable, value: Callable[[str], exp.Expression], escaped: bool = False) -> Any:
+        """The table under its own column names, in the order of its rows."""
+        values = [(name, value(name)) for name in t.names]
+        if escaped:
+            values = [
+                (escape_cell(name), spreadsheet.marked(text) if spreadsheet.can_hold(t.info(name)) else text)
+                for name, text in values
+            ]
+        if value == t.text and len(values) == 1:
+            # a lone missing value would be an empty line, which readers skip: write it as ""
+            values = [(n, exp.Coalesce(this=v, expressions=[exp.Literal.string("")])) for n, v in values]
+        query = clauses.select([clauses.alias(value, name) for name, value in values], t.source())
+        return self._db.relation(query, t.parameters)
+
+    def _unchanged(self, t: DuckTable) -> None:
+        if not t.stamp.still():
+            raise InputError(f"{t.stamp.path}: the file was changed while it was being read; start again")
+
+
+def _published(t: DuckTable, recoded: recoding.Recoded) -> DuckTable:
+    return DuckTable(
+        recoded.columns,
+        t.caller,
+        t.format,
+        "the published table",
+        recoded.query,
+        recoded.parameters,
+        clean=True,
+        frame=t.frame,
+        typed=recoded.typed,
+        origin=t.origin,
+        sets=t.sets,
+        sorts=recoded.sorts,
+        made_of=recoded.stored,
+        stamp=t.stamp,
+    )
+
+
+def _duck(table: Table) -> DuckTable:
+    if not isinstance(table, DuckTable):
+        raise TypeError(f"not a table of this engine: {type(table).__name__}")
+    return table

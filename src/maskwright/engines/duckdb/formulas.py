@@ -1,0 +1,84 @@
+"""The rule of domain/spreadsheets.py inside DuckDB: cells that a spreadsheet would run are refused, or marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from maskwright.domain.exact import short_repr
+from maskwright.domain.spreadsheets import FIRST, HARMLESS, MARK, MARKED, RUNS, would_run
+from maskwright.engines.base import ColumnInfo
+from maskwright.engines.duckdb.database import Database
+from maskwright.engines.sql import clauses
+from maskwright.errors import InputError
+
+REMEDY = (
+    "nothing was published; say output: {formulas: escape} to put an apostrophe before such cells, output: {format: "
+    "parquet} for a file that no spreadsheet runs, or output: {formulas: allow}"
+)
+
+
+def can_hold(info: ColumnInfo) -> bool:
+    """Numbers, dates and truth values never read as formulas."""
+    return info.kind in ("text", "other")
+
+
+def refuse_name(name: str) -> None:
+    if would_run(name):
+        raise InputError(
+            f"the name of column {short_repr(name)} is one that a spreadsheet would run as a formula; rename the "
+            "column, or "
+            f"{REMEDY}"
+        )
+
+
+def refuse(
+    db: Database, source: exp.Expression, name: str, text: exp.Expression, parameters: Mapping[str, Any]
+) -> None:
+    """Refuse a column in which a cell would run; `text` is what is written of it."""
+    distinct = clauses.select([clauses.alias(text, "v")], source, distinct=True).subquery("x", copy=False)
+    bad = exp.And(
+        this=_matches(clauses.column("v"), RUNS), expression=exp.Not(this=_harmless(clauses.column("v")))
+    )
+    # not a condition: that would be asked of every row, before they are made distinct
+    one = exp.Min(this=clauses.case((bad, clauses.column("v")), otherwise=exp.null()))
+    refuse_found(name, db.rows(clauses.select([one], distinct), parameters)[0][0])
+
+
+def refuse_among(name: str, texts: Iterable[str]) -> None:
+    """The same where all texts of the column are known."""
+    refuse_found(name, min(filter(would_run, texts), default=None))
+
+
+def refuse_found(name: str, found: str | None) -> None:
+    """Refuse a column for a cell that was found in it, if one was."""
+    if found is not None:
+        raise InputError(
+            f"column {name!r}: a spreadsheet would run the cell {short_repr(found)} as a formula; {REMEDY}"
+        )
+
+
+def marked(text: exp.Expression) -> exp.Expression:
+    """`escape` of a text."""
+    done = _replaced(_replaced(text, MARKED, r"\1'\2"), FIRST, r"'\1")
+    return clauses.case((_harmless(text.copy()), text.copy()), otherwise=done)
+
+
+def unmarked(text: exp.Expression) -> exp.Expression:
+    """`unescape` of a text."""
+    return _replaced(text, MARK, r"\1")
+
+
+def _matches(text: exp.Expression, pattern: str) -> exp.Expression:
+    return exp.Anonymous(this="regexp_matches", expressions=[text, exp.Literal.string(pattern)])
+
+
+def _harmless(text: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this="regexp_full_match", expressions=[text, exp.Literal.string(HARMLESS)])
+
+
+def _replaced(text: exp.Expression, pattern: str, by: str) -> exp.Expression:
+    options = [exp.Literal.string(x) for x in (pattern, by, "g")]
+    return exp.Anonymous(this="regexp_replace", expressions=[text.copy(), *options])

@@ -1,0 +1,429 @@
+"""Reading files strictly: what is in a CSV file is settled here, before a database may guess.
+
+A file that cannot be read as a table is refused with its name, the line and the remedy. The content of a row
+is never repeated in a message, because it may hold an identifier.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import os
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from maskwright.engines.base import Reading
+from maskwright.errors import InputError
+from maskwright.runtime import disk
+
+DELIMITERS = (",", ";", "\t", "|")
+HEAD = 1 << 20
+CHUNK = 1 << 22
+SAMPLE = 200  # records looked at for the delimiter
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LINE_END = re.compile("\r\n|\r|\n")
+_SHOWN = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How a CSV file is to be read; nothing is left for a database to guess."""
+
+    path: Path
+    names: tuple[str, ...]
+    delimiter: str
+    quote: str
+    encoding: str
+    header: bool
+    line_end: str = ""  # of the first record, where one follows it
+
+
+def check_file(path: Path) -> Path:
+    """The absolute path of a readable, non-empty regular file."""
+    try:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file")
+        if path.is_dir():
+            raise InputError(
+                f"{path}: this is a folder; name the file in it (a folder of Parquet files is one table)"
+            )
+        if not path.is_file():
+            raise InputError(f"{path}: this is not a regular file")
+        if not os.access(path, os.R_OK):
+            raise InputError(f"{path}: no permission to read this file")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path}: the file is empty")
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{path}: cannot be read ({_reason(problem)})") from None
+    return path.absolute()
+
+
+def parquet_parts(path: Path, reading: Reading) -> list[Path]:
+    """The files of a folder that together are one Parquet table, as Spark writes them; none: this is no such folder."""
+    if reading.format == "csv" or not path.is_dir():
+        return []
+    parts = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
+    if not parts or not all(p.suffix.lower() in (".parquet", ".pq") for p in parts):
+        return []
+    return [check_file(p) for p in parts]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Identity, size and times of an input: if they change while it is read, two versions could mix.
+
+    Those of a folder are those of all its files; a file that is gone has none, and of what is no file nothing is known.
+    """
+
+    path: Path | None = None
+    values: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(source: Any) -> Stamp:
+        if not isinstance(source, (str, Path)):
+            return Stamp()
+        path = Path(source)
+        try:
+            listed = sorted(path.iterdir()) if path.is_dir() else [path]
+            return Stamp(path, tuple(n for p in listed for n in disk.file_identity(p)))
+        except (OSError, ValueError):  # gone, or a name that no file can have
+            return Stamp(path)
+
+    def still(self) -> bool:
+        """Is the input as it was?"""
+        return self.path is None or Stamp.of(self.path) == self
+
+
+def format_of(path: Path, reading: Reading) -> str:
+    """ "csv" or "parquet": as the policy says, else by the first bytes of the file."""
+    if reading.format:
+        return reading.format
+    with path.open("rb") as file:
+        magic = file.read(4)
+    return "parquet" if magic == b"PAR1" or path.suffix.lower() in (".parquet", ".pq") else "csv"
+
+
+def check_parquet(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(4)
+        file.seek(0, os.SEEK_END)
+        if start == b"PARE":
+            raise InputError(f"{path}: the Parquet file is encrypted; decrypt it first")
+        whole = start == b"PAR1" and file.tell() >= 12
+        if whole:
+            file.seek(-4, os.SEEK_END)
+            whole = file.read(4) == b"PAR1"
+    if not whole:
+        raise InputError(f"{path}: this is not a complete Parquet file; for text say input: {{format: csv}}")
+
+
+def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
+    """Column names must be text, not empty, and different (also when case is ignored, as databases do)."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        if not isinstance(name, str):
+            raise InputError(f"{where}: the name of column {number} is {name!r}, not text; rename the column")
+        if not name.strip():
+            raise InputError(
+                f"{where}: column {number} has no name; name it, or say input: {{header: false}}"
+            )
+        if "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
+            what = "a NUL character" if "\0" in name else "half a character (a lone surrogate)"
+            raise InputError(f"{where}: the name of column {number} holds {what}; rename the column")
+        other = seen.get(name.lower())
+        seen[name.lower()] = name
+        if other is not None:
+            how = "twice" if other == name else f"beside {other!r}: names must differ in more than case"
+            raise InputError(f"{where}: column {name!r} occurs {how}; rename one of them")
+    return tuple(str(name) for name in names)
+
+
+def examine_csv(path: Path, reading: Reading) -> CsvLayout:
+    """Find out encoding, delimiter and column names from the beginning of the file."""
+    encoding = _encoding(path, reading)
+    text, cut = _head(path, encoding)
+    if not text.strip():
+        raise InputError(f"{path}: the file holds nothing but blanks")
+    if reading.header and not text.splitlines()[0].strip():
+        raise InputError(
+            f"{path}: line 1 is empty; it must hold the column names, or say input: {{header: false}}"
+        )
+    quote = reading.quote if reading.quote is not None else '"'
+    delimiter = reading.delimiter or _delimiter(text, quote, cut)
+    for what, value in (("delimiter", delimiter), ("quote", quote)):
+        if len(value) > 1 or value in ("\n", "\r", "\0") or (what == "delimiter" and not value):
+            raise InputError(f"input: {what} must be one character, not {value!r}")
+    first, end = _first(text, delimiter, quote)
+    if first is None:
+        raise InputError(f"{path}: line 1 cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+    if end != "\n" and set(_LINE_END.findall("".join(first))) - {end}:
+        raise InputError(
+            f"{path}: line 1 holds a quoted line end that differs from those of the lines, and would be taken for one "
+            "of them; remove it, or convert the line ends to \\n"
+        )
+    names: Sequence[str] = [f"column{i}" for i in range(1, len(first) + 1)]
+    if reading.header:
+        names = check_names([cell.strip() for cell in first], str(path))
+    return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header, end)
+
+
+def as_utf8(layout: CsvLayout, temp: Path) -> Path:
+    """A plain UTF-8 file with the content: the file itself, or a copy in the private folder `temp`.
+
+    Refuses NUL bytes and, for a copy, bytes that are not of the encoding.
+    """
+    plain = layout.encoding in ("utf-8", "utf-8-sig") and not is_gzip(layout.path)
+    if plain:
+        line = 1
+        for chunk in _chunks(layout.path):
+            _check_nul(layout.path, chunk, line)
+            line += chunk.count(b"\n")
+        return layout.path
+    target = temp / "input.csv"
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        for data in decoded(layout):
+            out.write(data)
+    return target
+
+
+def decoded(layout: CsvLayout) -> Iterator[bytes]:
+    """The content in UTF-8, piece by piece. Refuses NUL bytes and bytes that are not of the encoding."""
+    decoder = codecs.getincrementaldecoder(layout.encoding)("strict")
+    line = 1
+    for chunk, last in _with_end(layout.path):
+        try:
+            data = decoder.decode(chunk, last).encode()
+        except UnicodeError as problem:
+            before = chunk[: getattr(problem, "start", 0)]
+            raise _not_encoded(layout, line + before.count(b"\n")) from None
+        _check_nul(layout.path, data, line)
+        line += data.count(b"\n")
+        yield data
+
+
+def explain_csv(
+    layout: CsvLayout, record: int | None, fields: int | None, utf8: Path, too_long: bool = False
+) -> InputError:
+    """What is wrong with a CSV file that the database refused: found out here, line by line.
+
+    Args:
+        layout: how the file was read.
+        record: the record the database complained of, counted from 1 with the header, where it said so.
+        fields: how many fields it found there.
+        utf8: the file that was read (see `as_utf8`).
+        too_long: the database complained of a line that is longer than it reads.
+    """
+    broken = _broken_utf8(utf8)
+    if broken is not None:
+        return _not_encoded(layout, broken)
+    expected = len(layout.names)
+    line = _line_of(layout, utf8, record) if record else _mixed_line_ends(utf8)
+    if too_long:
+        return InputError(
+            f"{layout.path}: line {line or 1} is longer than 2 MB: a quoted value does not end there (write a quote "
+            'inside a value twice (""), or say input: {quote: …}), or a value is that long; shorten it, or hand in '
+            "a Parquet file, which may hold it"
+        )
+    whole = f"the {expected} of {'the header' if layout.header else 'line 1'}"
+    if record and fields is not None and fields != expected:
+        has = f"only {fields} fields of {whole}" if fields < expected else f"more fields than {whole}"
+        return InputError(
+            f"{layout.path}: line {line} has {has} "
+            f"(delimiter {_SHOWN.get(layout.delimiter, repr(layout.delimiter))}); correct the line, "
+            "or say input: {delimiter: …, quote: …}"
+        )
+    if record:
+        return InputError(
+            f"{layout.path}: line {line} cannot be read as CSV: a quoted value does not end, or ends too late; "
+            'write a quote inside a value twice (""), or say input: {quote: …}'
+        )
+    if line:
+        return InputError(
+            f"{layout.path}: line {line} ends differently from the lines before it (\\n and \\r\\n are mixed); "
+            "convert the line ends"
+        )
+    return InputError(f"{layout.path}: the file cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+
+
+# --- details ------------------------------------------------------------------------------------------
+
+
+def _reason(problem: BaseException) -> str:
+    return (problem.strerror or "") if isinstance(problem, OSError) else str(problem)
+
+
+def is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")  # type: ignore[return-value]
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    try:
+        with _open(path) as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+    except (OSError, EOFError, zlib.error) as problem:
+        raise InputError(f"{path}: cannot be read ({_reason(problem) or 'damaged'})") from None
+
+
+def _with_end(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """The chunks of a file, and an empty one that is the last: what an incremental decoder wants."""
+    for chunk in _chunks(path):
+        yield chunk, False
+    yield b"", True
+
+
+def _check_nul(path: Path, data: bytes, line: int) -> None:
+    at = data.find(b"\0")
+    if at >= 0:
+        where = line + data[:at].count(b"\n")
+        raise InputError(
+            f"{path}: line {where} holds a NUL byte; this is not a text file, or its encoding is another one: "
+            "say input: {encoding: utf-16}"
+        )
+
+
+def _encoding(path: Path, reading: Reading) -> str:
+    try:
+        asked = codecs.lookup(reading.encoding).name
+        "".encode(asked)
+    except (LookupError, ValueError):
+        raise InputError(
+            f"input: there is no encoding {reading.encoding!r}; try utf-8, cp1252 or utf-16"
+        ) from None
+    start = next(_chunks(path), b"")[:4]
+    for bom, name in _BOMS:
+        if start.startswith(bom):
+            return name
+    # what Python takes it for, said in full: others take it for the other order of bytes
+    return f"{asked}-{sys.byteorder[0]}e" if asked in ("utf-16", "utf-32") else asked
+
+
+def _head(path: Path, encoding: str) -> tuple[str, bool]:
+    """The beginning of the text, and whether that is not all."""
+    whole = next(_chunks(path), b"")
+    chunk = whole[:HEAD]
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    try:
+        return decoder.decode(chunk), len(whole) > HEAD
+    except UnicodeError as problem:
+        line = 1 + chunk[: getattr(problem, "start", 0)].count(b"\n")
+        raise _not_encoded(CsvLayout(path, (), ",", '"', encoding, True), line) from None
+
+
+def _not_encoded(layout: CsvLayout, line: int) -> InputError:
+    name = "utf-8" if layout.encoding == "utf-8-sig" else layout.encoding
+    other = "cp1252" if name == "utf-8" else "utf-8"
+    return InputError(
+        f"{layout.path}: line {line} is not valid {name}; name the encoding, e.g. input: {{encoding: {other}}} in the "
+        f"policy, or --encoding {other} for init and audit"
+    )
+
+
+def _reader(file: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
+    if not quote:
+        return csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    return csv.reader(file, delimiter=delimiter, quotechar=quote, strict=True)
+
+
+def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
+    """The records of a text; stops at the first that is not CSV."""
+    try:
+        yield from (record for record in _reader(io.StringIO(text, newline=""), delimiter, quote) if record)
+    except csv.Error:
+        return
+
+
+def _first(text: str, delimiter: str, quote: str) -> tuple[list[str] | None, str]:
+    """The first record that is not empty, and the line end that follows it."""
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        for line in io.StringIO(text, newline=""):
+            last = line
+            yield line
+
+    try:
+        first = next((record for record in _reader(lines(), delimiter, quote) if record), None)
+    except csv.Error:
+        return None, ""
+    found = _LINE_END.findall(last)
+    return first, found[-1] if found else ""
+
+
+def _delimiter(text: str, quote: str, cut: bool) -> str:
+    """The candidate under which most records have as many fields as the first one, and the first has most."""
+    best, found = (0.0, 1), ","
+    for delimiter in DELIMITERS:
+        records = list(islice(_records(text, delimiter, quote), SAMPLE))
+        if cut and 1 < len(records) < SAMPLE:
+            records.pop()  # the last one may be incomplete
+        if not records or len(records[0]) < 2:
+            continue
+        same = sum(len(r) == len(records[0]) for r in records) / len(records)
+        if (same, len(records[0])) > best:
+            best, found = (same, len(records[0])), delimiter
+    return found
+
+
+def _broken_utf8(path: Path) -> int | None:
+    """The first line that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")("strict")
+    line = 1
+    for chunk, last in _with_end(path):
+        try:
+            line += decoder.decode(chunk, last).count("\n")
+        except UnicodeDecodeError as problem:
+            return line + problem.object[: problem.start].count(b"\n")
+    return None
+
+
+def _line_of(layout: CsvLayout, utf8: Path, record: int) -> int:
+    """The line at which a record begins: later than its number where quoted values hold line ends."""
+    lines = 0
+
+    def counted(file: IO[str]) -> Iterator[str]:
+        nonlocal lines
+        for line in file:
+            lines += 1
+            yield line
+
+    with utf8.open(encoding="utf-8-sig", newline="") as file:
+        reader = _reader(counted(file), layout.delimiter, layout.quote)
+        try:
+            for _ in range(record - 1):
+                next(reader)
+        except (csv.Error, StopIteration):
+            pass
+    return lines + 1
+
+
+def _mixed_line_ends(path: Path) -> int | None:
+    """The first line whose end differs from that of the first line."""
+    with path.open("rb") as file:
+        ends: Counter[bool] = Counter()
+        for number, line in enumerate(file, 1):
+            ends[line.endswith(b"\r\n")] += 1
+            if len(ends) > 1:
+                return number
+    return None

@@ -1,0 +1,279 @@
+"""Nodes of a lattice that is listed as a whole, each checked at most once; what `samarati` and `incognito` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, cmp_to_key
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from maskwright.domain.classes import Ints
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Decisions, Method, RowShare, Task
+from maskwright.domain.rules import SizeAtLeast
+from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
+from maskwright.kernels.node_check import Check, Checks
+from maskwright.methods._lattice import infeasibility
+from maskwright.methods._lattice.lattice import Lattice, Node
+from maskwright.methods._lattice.monotone import most_groups, upward_closed
+from maskwright.methods._lattice.node_evaluation import Evaluator
+from maskwright.methods._lattice.objectives import Bounds, ObjectiveName, Vector, build_objective
+from maskwright.methods._rows.anatomize import Anatomize, no_stars_in_buckets
+from maskwright.methods.optimal_lattice import OptimalLattice
+
+LISTED = 2_000_000  # the largest lattice that is listed as a whole
+FAR = np.int64(1 << 40)
+
+
+class NodeSearch(Method):
+    """The options of searches that list the whole lattice."""
+
+    objective: ObjectiveName = "information-loss"
+    suppression: RowShare = Field(default=0, validate_default=True)
+    suppress: Literal["small-classes", "failing-classes"] = "small-classes"
+    suppressed_rows: Literal["drop", "star"] = "drop"
+    anatomize: Anatomize = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> NodeSearch:
+        return no_stars_in_buckets(self)
+
+    def decisions(self) -> Decisions:
+        """One node for all tuples, blind without models of values."""
+        drops = self.suppress == "failing-classes" and self.suppression > 0
+        return Decisions(blind=True, shape="node", by_tuples=True, drops_failing=drops)
+
+    def most_left_out(self, task: Task) -> int | None:
+        """The rows that may be suppressed."""
+        return int(self.suppression * task.summary.n_rows)
+
+    def optimal(self) -> OptimalLattice:
+        """The optimal search with the same options: it knows how to check a node, and how to refuse."""
+        return OptimalLattice(
+            objective=self.objective,
+            suppression=self.suppression,
+            suppress=self.suppress,
+            suppressed_rows=self.suppressed_rows,
+        )
+
+    def refuse(self, task: Task) -> MaskwrightError:
+        """Why no node satisfies the policy."""
+        try:
+            found = self.optimal().group(task)
+        except PolicyNotMet as problem:
+            return problem
+        return NotVerified(f"{self.name} missed the node {list(found.levels or ())}; please report this")
+
+
+class Seen(NamedTuple):
+    """What is known of a node. `hopeless`: neither it nor any refinement of it satisfies the policy."""
+
+    satisfies: bool
+    hopeless: bool
+    check: Check | None  # None: a necessary condition failed, so that it was not checked
+
+
+@dataclass(frozen=True)
+class MinimalNode:
+    """A node that satisfies the policy while none below it does.
+
+    Attributes:
+        levels: the level number of each quasi-identifier, and `names` their names.
+        height: how far the node is above the untouched table.
+        suppressed: rows suppressed there.
+        score: what the objective makes of it.
+    """
+
+    levels: Node
+    names: dict[str, str]
+    height: int
+    suppressed: int
+    score: Fraction | float
+
+
+class Nodes:
+    """All nodes of a task's lattice. Nodes are told apart by their numbers (see `Lattice`)."""
+
+    def __init__(
+        self,
+        task: Task,
+        method: OptimalLattice,
+        conditions: bool = True,
+        objective: str = "",
+        least: int | None = None,
+    ) -> None:
+        self.task = task
+        self.lattice = Lattice.of(task.summary.attributes, task.levels)
+        if self.lattice.n_nodes > LISTED:
+            raise PolicyError(
+                f"the lattice has {self.lattice.n_nodes:,} nodes, too many to list (at most {LISTED:,}); "
+                "use optimal-lattice with budget_s, or allow fewer levels"
+            )
+        self.objective = build_objective(
+            objective or method.objective, self.lattice, task.summary, task.weights
+        )
+        self.problem = method.problem(task, self.lattice, self.objective)
+        if least is not None:  # classes that are small by models that are not part of this task
+            self.problem = replace(self.problem, least=least)
+        self.bounds = Bounds(self.objective, self.lattice, self.problem.least, task.summary)
+        self.upward, self.why = upward_closed(task, self.problem)
+        self.most_groups = most_groups(task) if conditions else None
+        self.checked = self.by_size = self.by_condition = 0
+        self._checks = method.checks(task, self.lattice, self.problem)
+        self._sizes = self._size_checks(method)
+        self._seen: dict[int, Seen] = {}
+
+    def _size_checks(self, method: OptimalLattice) -> Checks | None:
+        """Checks that count classes only, where the number of classes can rule a node out.
+
+        There are never more than people/k classes of k people, so that larger bounds on their number say nothing.
+        """
+        if self.most_groups is None or self.most_groups >= self.task.summary.n_people // self.least:
+            return None
+        columns = tuple(replace(column, costs=(), cap=0) for column in self.problem.columns)
+        sizes = replace(
+            self.problem, columns=columns, sensitive={}, rules=(), least=self.least, by_size=True, star=False
+        )
+        return method.checks(replace(self.task, search=[]), self.lattice, sizes)
+
+    @cached_property
+    def least(self) -> int:
+        """Smaller classes are never published."""
+        rules = (rule for model in self.task.search for rule in model.kernel(self.task.context) or ())
+        least = max((rule.k for rule in rules if isinstance(rule, SizeAtLeast)), default=1)
+        return max(least, self.problem.least) if self.problem.by_size else least
+
+    def look(self, number: int) -> Seen:
+        """Check a node, unless that has been done or a necessary condition says that it cannot satisfy."""
+        if number not in self._seen:
+            self.task.progress.check()
+            self._seen[number] = self._rule_out(number) or self._check(number)
+        return self._seen[number]
+
+    def hopeless(self, number: int) -> bool:
+        """Does neither the node satisfy nor any refinement of it, as far as is known?"""
+        seen = self.look(number)
+        if seen.check is None and not seen.hopeless:
+            seen = self._seen[number] = self._check(number)
+        return seen.hopeless
+
+    def _check(self, number: int) -> Seen:
+        self.checked += 1
+        check = self._checks.check(self.lattice.places_of(number))
+        hopeless = check.lost > self.problem.limit or (self.upward and not check.feasible)
+        return Seen(check.feasible, hopeless, check)
+
+    def _rule_out(self, number: int) -> Seen | None:
+        """Rule a node out by the sizes of its classes, or by condition 2, if they suffice.
+
+        Of the classes of at least k people, all those beyond `most_groups` must be suppressed as a whole, here and
+        in every refinement. Suppression by size does not do that here, whatever the limit.
+        """
+        if self._sizes is None or self.most_groups is None:
+            return None
+        sizes = self._sizes.check(self.lattice.places_of(number))
+        if sizes.lost > self.problem.limit:
+            self.by_size += 1
+            return Seen(False, True, None)
+        excess = max(0, sizes.classes - self.most_groups)
+        hopeless = sizes.suppressed + excess * self.least > self.problem.limit
+        if hopeless or (excess and self.problem.by_size):
+            self.by_condition += 1
+            return Seen(False, hopeless, None)
+        return None
+
+    def satisfies(self, number: int) -> bool:
+        """Whether a node satisfies the policy."""
+        return self.look(number).satisfies
+
+    def impossible(self) -> MaskwrightError | None:
+        """The refusal when condition 1 fails: some column has fewer values than every class must show."""
+        if self.most_groups != 0:
+            return None
+        return infeasibility.no_node_error(
+            self.task, Evaluator(self.task, self.problem, self.lattice.allowed), self.lattice
+        )
+
+    @cached_property
+    def heights(self) -> Ints:
+        """By number, the sum of the longest paths from the ground to the levels."""
+        total = np.zeros(1, dtype=np.int64)
+        for hierarchy, levels in zip(self.lattice.attributes, self.lattice.allowed, strict=True):
+            total = np.add.outer(total, hierarchy.heights[list(levels)]).reshape(-1)
+        return total
+
+    @cached_property
+    def steps(self) -> Ints:
+        """By number, how much higher the lowest of its immediate coarsenings is."""
+        least = np.full(1, FAR)
+        for a, levels in enumerate(self.lattice.allowed):
+            heights = self.lattice.attributes[a].heights[list(levels)]
+            climb = [
+                min((heights[q] - heights[p] for q in up), default=FAR)
+                for p, up in enumerate(self.lattice.coarser[a])
+            ]
+            least = np.minimum.outer(least, np.array(climb, dtype=np.int64)).reshape(-1)
+        return least
+
+    @cached_property
+    def possible(self) -> NDArray[np.float64]:
+        """By number, how many classes there could be: nodes with few are likely to satisfy."""
+        total = np.ones(1)
+        for labels in self.bounds.blocks:
+            total = np.multiply.outer(total, np.array(labels, dtype=np.float64)).reshape(-1)
+        return total
+
+    def mark(self, state: NDArray[np.uint8], number: int, value: int, up: bool) -> None:
+        """Set `state` at a node and at all nodes above it (`up`) or below it."""
+        sides = self._above if up else self._below
+        chosen = [sides[a][p] for a, p in enumerate(self.lattice.places_of(number))]
+        state.reshape(self.lattice.shape)[np.ix_(*chosen)] = value
+
+    @cached_property
+    def _above(self) -> list[list[Ints]]:
+        """Per attribute and place, the places that coarsen it, itself included."""
+        return [_places(h.refines[np.ix_(levels, levels)]) for h, levels in self._attributes()]
+
+    @cached_property
+    def _below(self) -> list[list[Ints]]:
+        return [_places(h.refines[np.ix_(levels, levels)].T) for h, levels in self._attributes()]
+
+    def _attributes(self) -> list[tuple[Hierarchy, list[int]]]:
+        return list(zip(self.lattice.attributes, map(list, self.lattice.allowed), strict=True))
+
+    def vector(self, number: int) -> Vector:
+        """The exact cost of a node that satisfies, column by column."""
+        check = self.look(number).check
+        assert check is not None  # noqa: S101 - only asked of nodes that satisfy
+        return self.bounds.vector(self.lattice.places_of(number), check)
+
+    def by_score(self, numbers: Sequence[int]) -> list[int]:
+        """Satisfying nodes, best first; equal scores in lexicographic order of the levels."""
+
+        def _compare(a: int, b: int) -> int:
+            return self.objective.compare(self.vector(a), self.vector(b))
+
+        return sorted(sorted(numbers), key=cmp_to_key(_compare))
+
+    def suppressed(self, number: int) -> int:
+        """The rows suppressed at a node that satisfies."""
+        check = self.look(number).check
+        assert check is not None  # noqa: S101
+        return check.suppressed
+
+    def describe(self, number: int) -> MinimalNode:
+        """A node that satisfies with its levels, height, suppressed rows and score."""
+        node = self.lattice.node(number)
+        score = self.objective.score(self.vector(number))
+        return MinimalNode(
+            node, self.lattice.names(node), int(self.heights[number]), self.suppressed(number), score
+        )
+
+
+def _places(order: NDArray[np.bool_]) -> list[Ints]:
+    return [np.flatnonzero(row) for row in order]

@@ -1,0 +1,1 @@
+"""Methods that group row by row: orders of rows, requirements on groups, and the labels of groups."""

@@ -1,0 +1,103 @@
+"""The group requirement: all models that a method searches on, decided for many groups of rows at once."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.domain.classes import Classes, Ints
+from maskwright.domain.method import Task
+from maskwright.domain.model import fewest_rows
+from maskwright.domain.references import coded_as, context_of_rows
+from maskwright.domain.rules import SizeAtLeast
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels import partition
+from maskwright.kernels.partition import Int32s
+from maskwright.methods._rows.rows import Rows
+
+Bools = NDArray[np.bool_]
+
+
+class GroupRequirement:
+    """Decides groups of rows by the models of a task.
+
+    Attributes:
+        least: the fewest rows that a group must have by the parameters of the models alone: k, ⌈l⌉, p. The same
+            for every table, so that a method may rely on it without looking at the data.
+        looks_at_values: does any model look at sensitive values? If not, no decision says anything about one.
+    """
+
+    def __init__(self, task: Task, rows: Rows, method: str) -> None:
+        self.rows, self.context, self.progress = rows, task.context, task.progress
+        self.models = list(task.search)
+        for model in self.models:
+            if not model.is_local() or model.needs():
+                raise PolicyError(
+                    f"method {method} decides group by group, which {model.name} does not allow; write "
+                    f"use: gate for {model.name}, so that it is asked of the whole release"
+                )
+        self.least = fewest_rows(self.models, task.context)
+        self.looks_at_values = any(model.about == "sensitive" for model in self.models)
+        self.sensitive = self._attributes()
+
+    def among(self, order: Int32s) -> GroupRequirement:
+        """The same, where only some rows are in question: then they are what groups are compared with."""
+        lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
+        counts = {
+            name: partition.count(self.rows.values(name), vc.values, order, lo, hi, vc.ordered).totals
+            for name, vc in self.rows.summary.sensitive.items()
+        }
+        result = copy(self)
+        result.context = context_of_rows(self.context, counts, len(order))
+        return result
+
+    def _attributes(self) -> list[str]:
+        """The sensitive attributes that have to be counted."""
+        names: set[str] = set()
+        for model in self.models:
+            rules = model.kernel(self.context)
+            if rules is None:
+                return list(self.rows.summary.sensitive)
+            names |= {rule.attribute for rule in rules if not isinstance(rule, SizeAtLeast)}
+        return [name for name in self.rows.summary.sensitive if name in names]
+
+    def passing(self, order: Int32s, lo: Ints, hi: Ints) -> Bools:
+        """Which segments of `order` satisfy every model."""
+        result = hi - lo >= max(1, self._size())
+        if not self.models or not result.any():
+            return np.asarray(result)
+        lo, hi = np.ascontiguousarray(lo[result]), np.ascontiguousarray(hi[result])
+        sizes = hi - lo
+        counts = {}
+        for name in self.sensitive:
+            vc = self.rows.summary.sensitive[name]
+            counts[name] = partition.count(self.rows.values(name), vc.values, order, lo, hi, vc.ordered)
+        result[result] = self.decide(Classes(sizes, sizes, counts))
+        return np.asarray(result)
+
+    def decide(self, classes: Classes) -> Bools:
+        """Which classes satisfy every model."""
+        passes = np.ones(classes.n, dtype=bool)
+        classes = coded_as(classes, self.context)
+        for model in self.models:
+            passes &= model.passing(classes, self.context)
+        return passes
+
+    def _size(self) -> int:
+        return max((model.least_size(self.context) for model in self.models), default=1)
+
+
+def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
+    """Raise `PolicyNotMet` for the first model that does not hold for the classes."""
+    classes = coded_as(classes, task.context)
+    if not classes.n:
+        raise PolicyNotMet(f"{where}: no group is left to publish")
+    for model in task.search:
+        if not model.passing(classes, task.context).all():
+            verdict = model.check(classes, task.context)
+            setting = model.nearest(classes, task.context)
+            raise PolicyNotMet(
+                f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else "")
+            )

@@ -1,0 +1,228 @@
+"""Rows: the cells of a summary expanded row by row, and the way back from groups of rows to a grouping.
+
+Rows of one cell are interchangeable, so that nothing but the cell of each row is kept (4 bytes). Their order is
+random: whoever breaks ties by row number breaks them at random, and never by a sensitive value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.domain.classes import Ancestors, Classes, Ints, tree_of
+from maskwright.domain.grouping import Allocation, Grouping, Trace
+from maskwright.domain.method import Task
+from maskwright.domain.summary import Joint, Summary
+from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.partition import Int32s, count
+from maskwright.kernels.tuple_orders import allocated, sorted_by
+from maskwright.methods._rows.group_labels import LabelStyle, label_groups
+
+MOST_ROWS = 2**31 - 1  # rows are numbered in 32 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
+
+    summary: Summary
+    cells: Int32s
+    _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.cells)
+
+    @property
+    def joint(self) -> Joint:
+        """The cells of the summary."""
+        return joint_of(self.summary)
+
+    @property
+    def tuples(self) -> Int32s:
+        """The tuple of each row."""
+        return self.joint.tuples.astype(np.int32)[self.cells]
+
+    def values(self, attribute: str) -> Int32s:
+        """The code of a sensitive attribute in each row."""
+        if attribute not in self._values:
+            index = list(self.summary.sensitive).index(attribute)
+            self._values[attribute] = self.joint.values[index][self.cells]
+        return self._values[attribute]
+
+    @staticmethod
+    def one_of_each_cell(summary: Summary) -> Rows:
+        """Row i stands for all rows of cell i: a partition lists it once for each of them."""
+        return Rows(summary, np.arange(len(joint_of(summary).rows), dtype=np.int32))
+
+    @staticmethod
+    def expand(task: Task, method: str) -> Rows:
+        """All rows, in random order."""
+        refuse_unfit(task.summary, method)
+        joint = joint_of(task.summary)
+        cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
+        task.rng.shuffle(cells)
+        return Rows(task.summary, cells)
+
+
+def joint_of(summary: Summary) -> Joint:
+    """The cells of a summary that `refuse_unfit` let pass."""
+    assert summary.joint is not None  # noqa: S101
+    return summary.joint
+
+
+def several_rows(what: str, instead: str = "") -> PolicyError:
+    """Why something that treats rows one by one cannot be had for people with several, and which methods can."""
+    from maskwright.methods import METHODS
+
+    able = [name for name, method in METHODS.items() if method.several_rows]
+    return PolicyError(
+        f"{what} cannot keep the rows of a person together, and `unit` says that people have several; "
+        f"{', '.join(able[:-1])} and {able[-1]} can{instead}"
+    )
+
+
+def refuse_unfit(summary: Summary, method: str) -> None:
+    """Raise where the rows of a table cannot be told apart one by one."""
+    if summary.joint is None:
+        raise several_rows(f"method {method}")
+    if summary.n_rows == 0:
+        raise PolicyNotMet("the table has no rows; there is nothing to publish")
+    if summary.n_rows > MOST_ROWS:
+        raise PolicyError(f"method {method} takes at most {MOST_ROWS} rows; use optimal-lattice")
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Groups of rows: group g holds `order[start[g]:start[g + 1]]`; rows that are not listed were dropped.
+
+    Rows of one cell are the same to everybody, so that `order` may also name one of them again and again.
+    """
+
+    order: Int32s
+    start: Ints
+    ancestors: Ancestors | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.start) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """The rows of each group."""
+        return np.diff(self.start)
+
+    @staticmethod
+    def of_segments(order: Int32s, lo: Ints, hi: Ints, splits: SplitTree | None = None) -> Partition:
+        """Only these segments of `order`, in their order in it; `splits`: how they came about."""
+        index = np.argsort(lo, kind="stable")
+        ancestors = None if splits is None else tree_of(splits.finished[index], splits.parent)
+        lo, hi = lo[index], hi[index]
+        sizes = hi - lo
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if len(lo) and int(sizes.sum()) == int(hi[-1] - lo[0]):  # nothing lies between them
+            return Partition(order[int(lo[0]) : int(hi[-1])], start, ancestors)
+        places = np.arange(int(start[-1])) + np.repeat(lo - start[:-1], sizes)
+        return Partition(order[places], start, ancestors)
+
+    @staticmethod
+    def of_groups(group_of: Int32s) -> Partition:
+        """From the group of each row; −1: dropped."""
+        n = int(group_of.max(initial=-1)) + 1
+        order = sorted_by(group_of + np.int32(1), n + 1)
+        dropped = int((group_of < 0).sum())
+        sizes = np.bincount(group_of[group_of >= 0], minlength=n)
+        return Partition(order[dropped:], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+class SplitTree:
+    """Remembers what groups were split from, while all groups of one depth are split at once."""
+
+    def __init__(self) -> None:
+        self.open = np.zeros(1, dtype=np.int64)  # the numbers of the groups that may be split
+        self._parents = [np.full(1, -1, dtype=np.int64)]
+        self._finished: list[Ints] = []
+        self._used = 1
+
+    def split(self, accepted: NDArray[np.bool_], parts: int, whole: NDArray[np.bool_] | None = None) -> None:
+        """The accepted ones of the open groups were split into `parts` parts; the others are finished.
+
+        Those that are `whole` stay open undivided, behind the parts.
+        """
+        left = np.zeros(len(accepted), dtype=bool) if whole is None else whole
+        self._finished.append(self.open[~accepted & ~left])
+        self._parents.append(np.repeat(self.open[accepted], parts))
+        fresh = self._used + np.arange(len(self._parents[-1]))
+        self._used += len(fresh)
+        self.open = np.concatenate([fresh, self.open[left]])
+
+    @property
+    def finished(self) -> Ints:
+        """The numbers of the groups that were not split, in the order in which they were finished."""
+        return np.concatenate([*self._finished, self.open])
+
+    @property
+    def parent(self) -> Ints:
+        """The group that each group was split from; −1: the first."""
+        return np.concatenate(self._parents)
+
+
+def to_grouping(
+    task: Task,
+    rows: Rows,
+    parts: Partition,
+    labels: LabelStyle,
+    search: dict[str, Any],
+    trace: Trace | None = None,
+) -> Grouping:
+    """The grouping that a partition of the rows makes: allocation by cell, labels, classes."""
+    listed = rows.cells[parts.order]
+    names = tuple(h.attribute for h in rows.summary.attributes)
+    tuples = rows.joint.tuples.astype(np.int32)
+    texts, codes = label_groups(rows.summary, task.levels, labels, tuples[listed], parts.start)
+    classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
+    search = {"groups": parts.n_groups, "dropped_rows": rows.summary.n_rows - len(listed), **search}
+    allocation = _allocate(rows.joint, listed, parts.start)
+    return Grouping(
+        rows.summary, allocation, texts, classes, search=search, ancestors=parts.ancestors, labelling=labels,
+        trace=trace or Trace(),
+    )  # fmt: skip
+
+
+def classes_of(rows: Rows, parts: Partition) -> Classes:
+    """Sizes and sensitive counts of the groups."""
+    lo, hi = parts.start[:-1].copy(), parts.start[1:].copy()
+    counts = {
+        name: count(rows.values(name), vc.values, parts.order, lo, hi, vc.ordered)
+        for name, vc in rows.summary.sensitive.items()
+    }
+    return Classes(parts.sizes, parts.sizes, counts)
+
+
+def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
+    """The rows of any grouping, cell by cell, and its groups as a partition of them: the way back."""
+    joint, allocation = grouping.summary.joint, grouping.allocation
+    if joint is None:
+        raise several_rows("anatomize", " without it")
+    if grouping.summary.n_rows > MOST_ROWS:
+        raise PolicyError(f"to tell rows apart one by one there must be at most {MOST_ROWS} of them")
+    if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
+        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int32)
+        group_of[allocation.tuples] = allocation.groups
+        groups = np.repeat(group_of[joint.tuples], joint.rows)
+        cells = np.repeat(np.arange(len(joint.rows), dtype=np.int32), joint.rows)
+    else:
+        groups = np.repeat(allocation.groups.astype(np.int32), allocation.rows)
+        cells = np.repeat(allocation.cells.astype(np.int32), allocation.rows)
+    return Rows(grouping.summary, cells), Partition.of_groups(groups)
+
+
+def _allocate(joint: Joint, listed: Int32s, start: Ints) -> Allocation:
+    """Entries (cell, group) → rows, sorted by cell, of groups that list the cells of their rows; −1: dropped rows."""
+    cells, groups, counts = allocated(listed, start, joint.rows)
+    return Allocation(joint.tuples[cells], groups, counts, cells)

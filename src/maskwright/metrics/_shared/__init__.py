@@ -1,0 +1,1 @@
+"""What several metrics share: the values that a published label stands for."""

@@ -1,0 +1,100 @@
+"""Microaggregation: groups of at least k similar rows, published as their means [Domingo-Ferrer, Mateo-Sanz 2002].
+
+MDAV makes the groups of several columns: while at least 3k rows remain, the row farthest from the mean of those that
+remain and the k − 1 nearest to it are a group, then the row farthest from that one and the k − 1 nearest to it. Of one
+column the groups of least loss are found [Hansen, Mukherjee 2003]: runs of k to 2k − 1 rows in the order of the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.perturb.neighbours import Remaining
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def standardised(values: NDArray[Any]) -> Floats:
+    """Columns with mean 0 and variance 1; a column that does not vary is 0."""
+    table = np.asarray(values, dtype=np.float64)
+    spread = table.std(axis=0)
+    return np.asarray((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), dtype=np.float64)
+
+
+def mdav_groups(points: NDArray[Any], k: int) -> Ints:
+    """The MDAV group of each row, from 0 on; every group has k to 2k − 1 rows. Of equal distances the first row counts.
+
+    Args:
+        points: one row per person, columns on one scale (`standardised`).
+        k: the least size of a group.
+    """
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    if not 1 <= k <= len(points):
+        raise ValueError(f"k: {k} is not allowed; groups of 1 to {len(points)} rows can be made")
+    left, groups, made = Remaining(points), np.full(len(points), -1, dtype=np.int64), 0
+
+    def group(first: int) -> None:
+        nonlocal made
+        members = left.nearest(first, k)
+        groups[members] = made
+        left.remove(members)
+        made += 1
+
+    while left.n >= 3 * k:
+        one = left.farthest(left.mean())
+        group(one)
+        group(left.farthest(points[one]))
+    if left.n >= 2 * k:
+        group(left.farthest(left.mean()))
+    groups[left.rows()] = made
+    return groups
+
+
+def optimal_groups(values: NDArray[Any], k: int) -> Ints:
+    """The groups of at least k rows of one column whose squared distances from their means add up to least.
+
+    The shortest path through the sorted values: an edge from i to j is a group of the rows i + 1 to j.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    n = len(values)
+    if not 1 <= k <= n:
+        raise ValueError(f"k: {k} is not allowed; groups of 1 to {n} rows can be made")
+    order = np.argsort(values, kind="stable")
+    ordered = values[order] - values.mean()  # less is lost when squares are subtracted
+    sums, squares = (np.append(0.0, np.cumsum(x)) for x in (ordered, ordered**2))
+    cost, before = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
+    cost[0] = 0.0
+    for j in range(k, n + 1):
+        start = np.arange(max(0, j - 2 * k + 1), j - k + 1)
+        part = sums[j] - sums[start]
+        found = cost[start] + squares[j] - squares[start] - part * part / (j - start)
+        best = int(found.argmin())
+        cost[j], before[j] = found[best], start[best]
+    ends = [n]
+    while ends[-1]:
+        ends.append(int(before[ends[-1]]))
+    groups = np.empty(n, dtype=np.int64)
+    groups[order] = np.repeat(np.arange(len(ends) - 1), -np.diff(ends)[::-1])
+    return groups
+
+
+def group_means(values: NDArray[Any], groups: Ints) -> Floats:
+    """The published values: each row has the mean of its group, column by column."""
+    table = np.asarray(values, dtype=np.float64)
+    columns = table.reshape(len(table), -1)
+    sizes = np.bincount(groups)
+    means = np.stack([np.bincount(groups, weights=column) / sizes for column in columns.T], axis=1)
+    return np.asarray(means[groups].reshape(table.shape), dtype=np.float64)
+
+
+def information_loss(values: NDArray[Any], published: NDArray[Any]) -> float:
+    """100·SSE/SST on standardised columns: 0 where nothing changed, 100 where all rows have the mean."""
+    table = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    spread = np.where((deviation := table.std(axis=0)) > 0, deviation, 1)
+    within = ((table - np.asarray(published).reshape(table.shape)) / spread) ** 2
+    total = (standardised(table) ** 2).sum()
+    return float(100 * within.sum() / total) if total else 0.0

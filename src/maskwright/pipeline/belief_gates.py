@@ -1,0 +1,219 @@
+"""Judge: requirements on belief, decided by what the attacks found.
+
+Which attacks count follows from what the adversary knows and what each attack takes into account. Where no attack
+takes all of it into account, and nothing is proven, nothing is known: then the belief is taken to be 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from maskwright.attacks import ATTACKS
+from maskwright.attacks._shared.secrets import secrets_of
+from maskwright.domain.adversary import Adversary, Target, drops_failing
+from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
+from maskwright.domain.exact import text_of
+from maskwright.domain.model import Model
+from maskwright.domain.promise import Design, Promise
+from maskwright.domain.verdict import Measured, Verdict
+from maskwright.folder.store import PRIVATE
+from maskwright.models.belief import BeliefAtMost
+from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
+from maskwright.policy.policy import Policy
+from maskwright.promise.policy_promise import promise_of
+from maskwright.verification.against_policy import recheck
+from maskwright.verification.verify import Verification, verify
+
+PUBLIC_ONLY = (
+    "belief: only what each class shows was recounted; what a stronger adversary believes needs the attack, and that "
+    "needs private/ (--keep-private all)"
+)
+INSTEAD = (
+    "mondrian with cut: balanced meets such a bound by construction, for any models and any number of columns"
+)
+INSTEAD_OF_FACTS = (
+    "against facts help larger groups (ck-safety as a gate), by anatomy or a method blind to values"
+)
+
+
+def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
+    """The verdicts of a release; those on belief are decided anew, by attacking the release."""
+    return tuple(_judged(verdict, target) for verdict in verdicts)
+
+
+def _judged(verdict: Verdict, target: Target) -> Verdict:
+    tables = target.tables
+    for i, table in enumerate(tables):
+        for model in table.models:
+            mine = verdict.part in (None, table.name) and _same(model, verdict)
+            if mine and isinstance(model, BeliefAtMost):
+                others = tables[:i] + tables[i + 1 :]
+                return replace(judge(model, replace(table, beside=others)), part=verdict.part)
+    return verdict
+
+
+def promises_of(target: Target) -> tuple[Promise, ...]:
+    """What a release promises of each sensitive attribute to somebody who knows the method."""
+    tables, adversary = target.tables, adversary_named("knows-method")
+    return tuple(
+        promise_of(replace(table, beside=tables[:i] + tables[i + 1 :]), attribute, adversary)
+        for i, table in enumerate(tables)
+        for attribute in table.grouping.classes.sensitive
+    )
+
+
+def _same(model: Model, verdict: Verdict) -> bool:
+    mine = model.name, model.parameters(), model.attribute_name()
+    return mine == (verdict.model, verdict.parameters, verdict.attribute)
+
+
+def judge(model: BeliefAtMost, target: Target) -> Verdict:
+    """Attack the release as the adversary of one requirement, and hold the worst belief against the bound.
+
+    The table that the requirement is about comes first; the others of the release are attacked together with it.
+    """
+    columns = [model.attribute] if model.attribute else list(target.grouping.classes.sensitive)
+    about = replace(target, secrets=dict.fromkeys(columns, model.sets))
+    adversary = adversary_named(model.adversary, model.facts)
+    promises = [promise_of(about, column, adversary, model.sets, model.max) for column in columns]
+    promise = next((p for p in promises if p.status == "measured"), promises[0])
+    found = attack_target(replace(about, beside=()), counting(adversary), adversary)
+    found = [b for b in found + together(about, adversary) if b.kind != NOT_COMPUTED]
+    unknown = unanswered(about, adversary, found, proven=promise.status == "guaranteed")
+    worst = max(found, key=lambda b: (b.worst.upper, len(ATTACKS[b.attack].takes)), default=None)
+    upper = worst.worst.upper if worst else Fraction(0)
+    value: Measured = upper if worst is None or worst.worst.interval is None else float(upper)
+    status, why = promise.status, promise.why
+    if unknown:
+        upper = value = Fraction(1)
+        why = f"{why}; {unknown}"
+    elif worst:
+        why = f"{why}; {worst.attack} ({worst.kind})"
+    ok = upper <= model.max
+    if not ok:
+        if worst and not unknown:
+            why += f" finds it for {worst.worst.whom}: {worst.worst.why}"
+        if status == "guaranteed" and not unknown and upper > _without_the_method(found):
+            why += "; this contradicts the proof, please report it"
+        else:  # the classes show too much: nothing is published, so that nothing is promised
+            why = f"{why}; {_instead(adversary, target.design)}"
+        status = "measured"
+    return Verdict(
+        model.name, model.parameters(), model.attribute, ok, np.array([ok]), [value], value, 0,
+        f"at most {text_of(model.max)}", f"belief ({adversary.name})", model.use, status, why, promises=tuple(promises),
+    )  # fmt: skip
+
+
+def together(target: Target, adversary: Adversary) -> list[Beliefs]:
+    """What the tables of a release tell together about the secrets of the first one."""
+    if not target.beside:
+        return []
+    found = attack_target(target, [n for n, a in ATTACKS.items() if "releases" in a.takes], adversary)
+    mine = set(target.secrets or ())
+    mine |= {s.name for s in target.context.sets if mine & set(s.bits)}
+    result = []
+    for beliefs in found:
+        about = [m for name, m in beliefs.measures.get("attributes", {}).items() if name in mine]
+        worst = max((m["worst"] for m in about), key=lambda b: b.upper, default=None)
+        if worst is not None:
+            result.append(replace(beliefs, worst=worst))
+    return result
+
+
+def _without_the_method(found: Sequence[Beliefs]) -> Fraction:
+    """The worst belief of the attacks that know nothing of the method."""
+    shown = [b.worst.upper for b in found if "method" not in ATTACKS[b.attack].takes]
+    return max(shown, default=Fraction(0))
+
+
+def counting(adversary: Adversary) -> list[str]:
+    """The attacks on sensitive values that this adversary can run."""
+    known = adversary.knowledge
+    return [name for name, attack in ATTACKS.items() if attack.about == "values" and attack.takes <= known]
+
+
+def unanswered(
+    target: Target, adversary: Adversary, found: Sequence[Beliefs], proven: bool = False
+) -> str | None:
+    """What the adversary knows that no attack took into account and no proof covers; None: there is no such thing."""
+    needed, published, dropped = adversary.knowledge, [], False
+    for beliefs in found:
+        attack = ATTACKS[beliefs.attack]
+        if attack.whom == "published":
+            # what was only assumed about the method was not taken into account
+            published.append(attack.takes - ({"method"} if beliefs.measures.get("method assumed") else set()))
+        dropped |= attack.whom == "dropped"
+    if target.design is not None and target.design.insensitive and not target.passing:
+        return "what the insensitive columns tell was not computed, so that the belief is taken to be 1"
+    if adversary.facts and any(len(members) > 1 for s in secrets_of(target) for members in s.sets):
+        return "no attack takes facts about a set of several values into account, so that the belief is taken to be 1"
+    if target.worlds_alike or proven:
+        needed = needed - {"method"}
+    if not any(beside_in_row(target, column) for column in target.secrets or ()):
+        needed = needed - {"values"}
+    if not any(takes >= needed for takes in published):
+        what = " and ".join(KNOWN[knowledge] for knowledge in sorted(needed, reverse=True)) or "the classes"
+        return f"no attack on such a release takes {what} into account, so that the belief is taken to be 1"
+    if "method" in needed and _dropped_for_values(target) and not dropped:
+        return "people were dropped because of their values, so that the belief about them is taken to be 1"
+    return None
+
+
+KNOWN: dict[str, str] = {
+    "method": "the method", "facts": "facts", "values": "facts about other sensitive values of the same row",
+    "releases": "the other tables",
+}  # fmt: skip
+
+
+def beside_in_row(target: Target, attribute: str) -> list[str]:
+    """The sensitive attributes that a row shows together with this one."""
+    blocks = [tuple(target.grouping.summary.sensitive)] if target.joined is None else target.joined
+    return [n for names in blocks if attribute in names for n in names if n != attribute]
+
+
+def _dropped_for_values(target: Target) -> bool:
+    grouping = target.grouping
+    looked = any(m.use == "search" and m.about == "sensitive" for m in target.models)
+    failing = grouping.dropped_rows > 0 and drops_failing(target)
+    return bool(grouping.trace.dropped_for_values) or (failing and looked)
+
+
+def _instead(adversary: Adversary, design: Design | None) -> str:
+    """What would help, of the things that this policy allows."""
+    if design is not None and design.insensitive:
+        return f"do not publish {design.insensitive[0]!r}, or make it a quasi-identifier"
+    if design is not None and design.unit:
+        return "larger classes (a larger k) leave nobody so large a part of one"
+    return INSTEAD_OF_FACTS if "facts" in adversary.knowledge else INSTEAD
+
+
+def verify_release(
+    folder: str | Path, recount_only: bool = False, policy: Policy | None = None
+) -> Verification:
+    """`verify`, and where the release promises a belief and its private state was kept: attack it again.
+
+    With a policy the files are held against that alone; what a manifest or `private/` says is not looked at.
+    """
+    if policy is not None:
+        result = recheck([folder], policy)
+        asks = any(v.model == BeliefAtMost.name for v in result.verdicts)
+        return replace(result, notes=(*result.notes, PUBLIC_ONLY)) if asks else result
+    result = verify(folder, recount_only)
+    if not any(v.model == BeliefAtMost.name for v in result.verdicts):
+        return result
+    if not any((Path(folder) / PRIVATE).glob("**/state.json")):
+        return replace(result, notes=(*result.notes, PUBLIC_ONLY))
+    target = target_of(folder)
+    if not all(
+        any(_same(m, v) for t in target.tables for m in t.models)
+        for v in result.verdicts
+        if v.model == BeliefAtMost.name
+    ):
+        problem = "private/policy.yaml does not ask for what the manifest promises"
+        return replace(result, problems=(*result.problems, problem))
+    return replace(result, verdicts=judged(result.verdicts, target))

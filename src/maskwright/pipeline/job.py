@@ -1,0 +1,85 @@
+"""A job: what to publish, under which policy, and where to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskwright.addresses import masked
+from maskwright.attacks import ATTACKS
+from maskwright.domain.settings import did_you_mean
+from maskwright.engines import engine_for, open_engine
+from maskwright.engines.base import Engine
+from maskwright.engines.readers.postgres import Postgres
+from maskwright.errors import UsageError
+from maskwright.metrics import METRICS
+from maskwright.pipeline.folder_contents import KeepPrivate
+from maskwright.policy.policy import Policy
+from maskwright.runtime.memory_budget import MemoryBudget
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: what to publish, under which policy, and where to."""
+
+    source: Any
+    policy: Policy
+    destination: Path | None = None
+    overwrite: bool = False
+    seed: int | None = None
+    memory: str | None = None
+    engine: str | None = None  # None: the one that the source belongs to
+    master: str | None = None
+    keep_private: KeepPrivate = "all"
+    attacks: tuple[str, ...] = tuple(ATTACKS)
+    into: Postgres | None = None
+    metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
+    trial: bool = False  # only to compare: nothing will be published
+    command: str | None = None  # that makes the release again; None: `maskwright anonymize`
+
+    def __post_init__(self) -> None:
+        MemoryBudget.of(self.memory)  # refused before anything is opened
+
+
+def input_files(source: Any, *policies: Policy) -> list[Path]:
+    """The files that are read: the table (of a folder, also what is in it), policies, hierarchies, populations."""
+    found = [path for policy in policies for path in policy.inputs]
+    if isinstance(source, (str, Path)):
+        table = Path(re.sub("^file:/+", "/", str(source)))
+        found += [table, *(table.iterdir() if table.is_dir() else ())]
+    return found
+
+
+def engine_of(job: Job, spill: Path | None = None) -> Engine:
+    """The engine that a job asks for, or that its source belongs to."""
+    name = job.engine or engine_for(job.source)
+    if name == "spark" and job.into is not None:
+        raise UsageError("a release is written to a database by the DuckDB engine, not by Spark")
+    memory = job.memory if name == "spark" else None  # DuckDB gets its part of the budget
+    return open_engine(name, memory=memory, temp=spill, master=job.master)
+
+
+def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
+    """Metrics by name; a name that is none is refused."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"there is no metric {name!r}; {did_you_mean(name, METRICS)}")
+    return tuple(names)
+
+
+def name_of(source: Any) -> str:
+    if isinstance(source, Postgres):
+        return str(source)
+    return Path(masked(str(source))).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def command_of(job: Job) -> str:
+    """The command that makes the release again; the policy is kept beside the report."""
+    if job.command is not None:
+        return job.command
+    seed = f" --seed {job.seed}" if job.seed is not None else ""
+    engine = f" --engine {job.engine}" if job.engine is not None else ""
+    return f"maskwright anonymize {name_of(job.source)} -p policy.yaml -o release{engine}{seed}"

@@ -1,0 +1,222 @@
+"""A session with one table: it is opened, read and summarised as a policy says, within its memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maskwright.domain.method import Task
+from maskwright.domain.model import Context
+from maskwright.domain.sample import Sample
+from maskwright.domain.summary import Summary
+from maskwright.engines.base import Engine, SummarySpec, Table
+from maskwright.engines.readers.csv_files import Stamp
+from maskwright.engines.readers.postgres_release import check_target
+from maskwright.errors import DestinationError, InputError
+from maskwright.kernels.randomness import generator
+from maskwright.methods import METHODS
+from maskwright.pipeline import history
+from maskwright.pipeline.content import content_hash
+from maskwright.pipeline.job import Job, engine_of
+from maskwright.pipeline.random_keys import Chance, Keys
+from maskwright.pipeline.resource_checks import Output, check_disk, check_memory, usual_times, working_memory
+from maskwright.pipeline.survey import surveyed
+from maskwright.policy.binding import Resolved, flagged_of, reading_options, resolve_policy
+from maskwright.policy.policy import Policy
+from maskwright.runtime import disk
+from maskwright.runtime.events import Event, Progress
+from maskwright.runtime.memory_budget import MemoryBudget, held_bytes
+
+if TYPE_CHECKING:
+    from maskwright.methods._lattice.nodes import MinimalNode
+
+
+@contextmanager
+def prepared(
+    job: Job,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Prepared]:
+    """A table read and summarised as the policy says, with the task for a method; nothing is published."""
+    this = Session(job, Progress(on_event, cancelled), disk.scratch_folder())
+    try:
+        yield this.prepare()
+    finally:
+        this.close()
+
+
+def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
+    """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
+    from maskwright.methods._lattice.minimal_nodes import minimal_nodes
+
+    with prepared(job, on_event) as ready:
+        with suppress(DestinationError):  # the levels that a search finds are an outcome too
+            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
+        return minimal_nodes(ready.task, **node_options(job.policy))
+
+
+def node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
+
+
+class Session:
+    """The engine within its memory, a place to spill, and steps that are told and timed."""
+
+    def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
+        self.job, self.progress, self.spill = job, progress, spill
+        self.timings: dict[str, float] = {}
+        with ExitStack() as undo:
+            undo.callback(disk.remove_scratch, spill)
+            self.chance = Chance.of(job.seed)
+            self.budget = MemoryBudget.of(job.memory)
+            self.engine: Engine = engine or engine_of(job, spill)
+            undo.callback(self.engine.close)
+            self.engine.allow(self.budget.engine())
+            undo.pop_all()
+
+    @property
+    def repeatable(self) -> bool:
+        """Does the same policy on the same input give the same release again? Not where no key could be kept."""
+        return self.chance.repeatable
+
+    def prepare(self) -> Prepared:
+        """Read the table as the policy describes it, and summarise it."""
+        job, engine = self.job, self.engine
+        if job.into is not None:
+            check_target(job.into, job.overwrite, _tables_of(job.policy), job.source)
+        with self.step("reading"):
+            self.check_disk()
+            stamp = Stamp.of(job.source)
+            opened = engine.open(job.source, reading_options(job.policy))
+            rows = engine.count(opened)
+            self.check_disk(rows)
+            self.progress.expect(usual_times(job.policy, rows))
+            resolved = resolve_policy(job.policy, engine, opened, self.progress)
+        with self.step("summarising"):
+            arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
+            engine.allow(self.budget.engine(arrays))
+            summary = engine.summarise(resolved.source, resolved.spec)
+            engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells, rows)))
+            self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
+            self.check_disk(rows, summary)
+            fingerprint = engine.fingerprint(opened)
+            if summary.dropped_missing:
+                self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
+            if summary.n_rows == 0:
+                raise InputError("no row is left: every row has a missing value and the policy drops those")
+            census = None
+            if resolved.census is not None:
+                census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
+            summary, sample = surveyed(engine, resolved, summary, census)
+            if sample is not None:
+                self.progress.note(_told(sample))
+            searched = any(m.use == "search" and "sample" in m.needs() for m in resolved.models)
+            # weights that no search looks at are no way to draw again
+            content = content_hash(summary if searched else replace(summary, weights=None), census)
+        if not self.repeatable:
+            self.progress.note(self.chance.note())
+        keys = self.chance.keys(resolved, content, fingerprint)
+        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
+        task = Task(
+            summary, search, _context(summary, resolved, sample), _of_method(keys), resolved.weights, resolved.levels,
+            self.progress, census, gates, resolved.sets,
+        )  # fmt: skip
+        return Prepared(opened, resolved, stamp, fingerprint, content, keys, task)
+
+    def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
+        """Refuse what would not fit on the disk."""
+        job = self.job
+        kept = job.keep_private == "all"
+        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
+        check_disk(output, job.source, self.budget.engine(), rows, summary)
+
+    def again(self, prepared: Prepared) -> Prepared:
+        """The same table under a policy that reads it alike but asks for something else."""
+        resolved = prepared.resolved.under(self.job.policy)
+        search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
+        keys = self.chance.keys(resolved, prepared.content, prepared.fingerprint)
+        rng = _of_method(keys)
+        task = replace(prepared.task, search=search, gates=gates, rng=rng, progress=self.progress)
+        return replace(prepared, resolved=resolved, keys=keys, task=task)
+
+    def make_room(self, things: object, share: float = 0, more: int = 0) -> None:
+        """The engine may use what is left beside arrays that are held, and work on them: a share of them, and more."""
+        self.engine.allow(self.budget.engine(int((1 + share) * held_bytes(things)) + more))
+
+    @contextmanager
+    def step(self, text: str, final: bool = False) -> Iterator[None]:
+        (self.progress.final if final else self.progress.step)(text)
+        begin = time.perf_counter()
+        with self.engine.watch(self.progress):
+            yield
+        self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
+
+    def close(self) -> None:
+        self.engine.close()
+        disk.remove_scratch(self.spill)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table that was read and summarised, and the task for a method.
+
+    Attributes:
+        opened: the table.
+        resolved: what the policy says of it.
+        stamp: of its file, so that a change is noticed.
+        fingerprint: tells tables apart, whatever the policy reads of them.
+        content: a hash of what a method sees of it.
+        keys: behind the random choices of a release.
+        task: for the method.
+    """
+
+    opened: Table
+    resolved: Resolved
+    stamp: Stamp
+    fingerprint: str
+    content: str
+    keys: Keys
+    task: Task
+
+    def check_input(self) -> None:
+        """Refuse an input that is no longer what was read."""
+        if not self.stamp.still():
+            raise InputError("the input changed while it was being read; nothing was published, run it again")
+
+
+def _of_method(keys: Keys) -> np.random.Generator:
+    return generator(keys.groups, "method")
+
+
+def _context(summary: Summary, resolved: Resolved, sample: Sample | None) -> Context:
+    whole = summary.totals()
+    return Context(
+        reference={name: vc.totals for name, vc in whole.sensitive.items()},
+        n_people=summary.n_people,
+        hierarchies=resolved.hierarchies,
+        domains={s.name: s.values for s in resolved.spec.sensitive},
+        flagged=flagged_of(resolved.policy, resolved.sets),
+        sets=tuple(s.counted(summary) for s in resolved.sets),
+        sample=sample,
+    )
+
+
+def _told(sample: Sample) -> str:
+    how = "by survey weights" if sample.weighted else "each standing for as many"
+    return f"{sample.people:,} people stand for a population of {sample.size:,}, {how}; risks in it are estimated"
+
+
+def _tables_of(policy: Policy) -> list[str]:
+    """The tables of a release, as far as they are known before it is made."""
+    name = policy.method.name
+    if name in METHODS and METHODS[name].several_tables:
+        return []
+    return ["quasi-identifiers", "sensitive"] if policy.recoding.name == "bucketize" else ["data"]

@@ -1,0 +1,478 @@
+"""A policy meets a table: which columns there are, their domains, hierarchies and models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from maskwright.domain.adversary import Adversary
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.method import Method
+from maskwright.domain.model import Model
+from maskwright.domain.promise import Design, Promise
+from maskwright.domain.settings import Settings, build_registered, did_you_mean
+from maskwright.domain.value_sets import BIT_VALUES, PRESENT, SetColumn
+from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
+from maskwright.errors import InputError, PolicyError
+from maskwright.hierarchies import Ladder, Suppress
+from maskwright.methods import METHODS
+from maskwright.methods._rows.rows import several_rows
+from maskwright.models import MODELS
+from maskwright.models.belief import BeliefAtMost
+from maskwright.policy.calibration import calibrated_models, in_words, policy_context
+from maskwright.policy.policy import Policy
+from maskwright.promise.policy_promise import Question, answered
+from maskwright.runtime.events import Progress
+
+
+def reading_options(policy: Policy) -> Reading:
+    """How the policy says that the file is to be read."""
+    i = policy.input
+    lists = tuple(name for name, column in policy.columns.items() if column.multivalued is True)
+    return Reading(
+        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels
+    )  # fmt: skip
+
+
+def sensitive_attributes(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, list[str]]:
+    """The sensitive columns with the attributes that are counted: themselves, or their bits."""
+    bits = {s.name: list(s.bits) for s in sets}
+    return {name: bits.get(name, [name]) for name in policy.sensitive}
+
+
+def models_of(policy: Policy, sets: Sequence[SetColumn] = ()) -> list[Model]:
+    """The requirements as models; one that concerns a sensitive attribute but names none is asked of each.
+
+    A requirement on belief brings the diversity with it that the method needs for a proven bound, where there is one.
+    """
+    result: list[Model] = []
+    for i, requirement in enumerate(policy.require):
+        where = f"require[{i}]"
+        model = build_registered(MODELS, "model", requirement.name, requirement.parameters, where)
+        if model.about == "sensitive" and not policy.sensitive:
+            raise PolicyError(
+                f"{where}: {model.name} needs a column with the role sensitive, and there is none"
+            )
+        if policy.unit and "labels" in model.needs():
+            raise PolicyError(
+                f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
+            )
+        result.extend(_per_attribute(model, policy, sets, where))
+    return calibrated_models(result, method_of(policy).for_one_table())
+
+
+def _per_attribute(model: Model, policy: Policy, sets: Sequence[SetColumn], where: str) -> list[Model]:
+    fields = type(model).model_fields
+    if "attribute" not in fields:
+        if "attributes" in fields and not getattr(model, "attributes", None):
+            _refuse_bits(model, sets, where)
+        return [model]
+    named = model.attribute_name()
+    columns = sensitive_attributes(policy, sets)
+    every = [name for names in columns.values() for name in names]
+    if named is not None and named not in (*columns, *every):
+        raise PolicyError(
+            f"{where}: attribute {named!r} is not a sensitive column; {did_you_mean(named, policy.sensitive)}"
+        )
+    bits = {bit for s in sets for bit in s.bits}
+    result = []
+    for attribute in columns.get(named, [named]) if named else every:
+        update: dict[str, object] = {"attribute": attribute}
+        if attribute in bits:
+            _refuse_bits(model, sets, where)
+            chosen: Sequence[Sequence[str]] | None = ((PRESENT,),)
+        else:
+            chosen = policy.columns[attribute].sensitive_sets
+        if chosen and "sets" in fields and "sets" not in model.model_fields_set:
+            update["sets"] = chosen
+        elif attribute in bits and "values" in fields:
+            update["values"] = (PRESENT,)
+        result.append(model.model_copy(update=update))
+    return result
+
+
+def _refuse_bits(model: Model, sets: Sequence[SetColumn], where: str) -> None:
+    if sets and not (type(model).of_bits or {"sets", "values"} & type(model).model_fields.keys()):
+        raise PolicyError(
+            f"{where}: {model.name} counts values, but of the multi-valued column {sets[0].name!r} only presence is "
+            "sensitive; name another attribute, or use simple-l-diversity or t-closeness"
+        )
+
+
+def flagged_of(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The sensitive values of the attributes of which not every value is."""
+    declared = {name: policy.columns[name].sensitive_sets for name in policy.sensitive}
+    return {name: s for name, s in declared.items() if s} | {
+        bit: ((PRESENT,),) for s in sets for bit in s.bits
+    }
+
+
+def method_of(policy: Policy) -> Method:
+    """The method of a policy; one that cannot do what the policy says of its people is refused."""
+    method = build_registered(METHODS, "method", policy.method.name, policy.method.parameters, "method")
+    if policy.unit and not method.several_rows:
+        raise several_rows(f"method {method.name}")
+    return method
+
+
+def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Design:
+    """The ingredients of a policy that are neither its method nor its models; `facts` are those of its run."""
+    return Design(
+        unit=policy.unit,
+        insensitive=tuple(policy.with_role("insensitive")),
+        drops_missing=policy.missing.rows == "drop",
+        recoding=policy.recoding.name,
+        weight=policy.weight,
+        plan=method.plan_by_values(),
+        population=policy.population is not None,
+        unproven=unproven_settings(policy),
+        **facts,
+    )
+
+
+# What the promise of a policy asks about, setting by setting; any other that is set makes the promise measured.
+PROVEN_POLICY = frozenset(
+    {
+        "version",
+        "input",
+        "output",
+        "unit",
+        "missing",
+        "population",
+        "weight",
+        "household",  # decides nothing: it is in the figures of the private report alone
+        "columns",
+        "require",
+        "method",
+        "recoding",
+        "preset",
+    }
+)
+PROVEN_COLUMN = frozenset(
+    {
+        "role",
+        "hierarchy",
+        "weight",
+        "levels",
+        "finest",
+        "order",
+        "sensitive_sets",
+        "multivalued",
+        "near_unique",
+    }
+)
+PROVEN_POPULATION = frozenset({"file", "size"})
+
+
+def unproven_settings(policy: Policy) -> tuple[str, ...]:
+    """The settings of a policy that no ingredient of the promise is about; method and models answer for their own."""
+    parts: list[tuple[str, Settings, frozenset[str]]] = [("", policy, PROVEN_POLICY)]
+    parts += [(f"columns.{name}.", column, PROVEN_COLUMN) for name, column in policy.columns.items()]
+    if policy.population is not None:
+        parts.append(("population.", policy.population, PROVEN_POPULATION))
+    return tuple(
+        f"{where}{name}"
+        for where, settings, proven in parts
+        for name, field in type(settings).model_fields.items()
+        if name not in proven and getattr(settings, name) != field.get_default(call_default_factory=True)
+    )
+
+
+def promises_before(policy: Policy, adversary: Adversary, looked: str = "") -> list[Promise]:
+    """What a policy promises of each sensitive column before any row is read.
+
+    What only a release can show, such as whether anybody was left out, is taken to be as bad as it can be. `looked`
+    says what was tried on the same table before.
+    """
+    method, models = method_of(policy), models_of(policy)
+    bounded = {
+        m.attribute: m for m in models if isinstance(m, BeliefAtMost) and m.adversary == adversary.name
+    }
+    found = []
+    for name in policy.sensitive:
+        asked = bounded.get(name)
+        question = Question(
+            name, adversary, asked.sets if asked else policy.columns[name].sensitive_sets, asked.max if asked else None,
+            method.for_one_table(), models, policy_context(models), design_of(policy, method, {"looked": looked}),
+            policy.recoding.blocks(policy.sensitive), tuple(policy.sensitive),
+            name if policy.columns[name].multivalued else None,
+        )  # fmt: skip
+        found.append(answered(question))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """Everything the pipeline needs to know about this table under this policy."""
+
+    policy: Policy
+    models: Sequence[Model]
+    census: Table | None  # the population, opened
+    method: Method
+    spec: SummarySpec
+    source: Table  # as it is counted: with bits in place of sets
+    sets: tuple[SetColumn, ...]
+    hierarchies: dict[str, Hierarchy]  # of quasi-identifiers, and of sensitive columns that have one
+    published: list[str]  # columns of the release, in the order of the table; bits in place of sets
+    dropped: list[str]  # columns of the table that are not published
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """The weight of each quasi-identifier."""
+        return {q: self.policy.columns[q].weight for q in self.policy.quasi_identifiers}
+
+    def under(self, policy: Policy) -> Resolved:
+        """The same table under a policy with the same columns, but other requirements or another method."""
+        models = models_of(policy, self.sets)
+        _check_census(policy, models)
+        _check_together(policy)
+        _fits(models, {s.name: s.values for s in self.spec.sensitive})
+        return replace(self, policy=policy, models=models, method=method_of(policy))
+
+    @property
+    def levels(self) -> dict[str, list[int]]:
+        """Allowed levels by number, for the columns that restrict them."""
+        return {
+            q: sorted({self.hierarchies[q].level_of(name) for name in levels})
+            for q in self.policy.quasi_identifiers
+            if (levels := self.policy.columns[q].levels) is not None
+        }
+
+
+def _fits(models: Sequence[Model], sensitive: Mapping[str, tuple[str, ...]]) -> None:
+    for model in models:
+        model.refuse_unknown(sensitive)
+
+
+def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
+    """Check the table against the policy and build what the policy describes."""
+    models, method = models_of(policy), method_of(policy)
+    for line in in_words(models, method.for_one_table()):
+        progress.note(line)
+    _check_columns(policy, table)
+    names = [c.name for c in table.columns]
+    sets = set_columns(policy, engine, table)
+    _check_together(policy)
+    if sets:
+        models, table = models_of(policy, sets), engine.unfold(table, sets)
+    census = _census(policy, engine, models)
+    hierarchies: dict[str, Hierarchy] = {}
+    sensitive: list[SensitiveSpec] = []
+    for name in policy.quasi_identifiers:
+        progress.check()
+        hierarchies[name] = _hierarchy(policy, engine, [table, *([census] if census else [])], name)
+    if coarse := _cut(policy, hierarchies):
+        hierarchies |= coarse
+        table = engine.coarsen(table, list(coarse.values()))
+        census = engine.coarsen(census, list(coarse.values())) if census else None
+        _tell_coarse(coarse, progress)
+    for name in policy.sensitive:
+        progress.check()
+        column = policy.columns[name]
+        if column.multivalued:
+            bits = next(s.bits for s in sets if s.name == name)
+            sensitive.extend(SensitiveSpec(bit, BIT_VALUES) for bit in bits)
+        elif column.hierarchy is not None or column.order is not None:
+            hierarchies[name] = _hierarchy(policy, engine, [table], name)
+            sensitive.append(SensitiveSpec(name, hierarchies[name].values, hierarchies[name].ordered))
+        else:
+            domain = engine.domain(table, name)
+            sensitive.append(SensitiveSpec(name, domain.values, domain.numeric))
+    _fits(models, {s.name: s.values for s in sensitive})
+    _tell_absent(policy, models, {s.name: s.values for s in sensitive}, progress)
+    passing = policy.with_role("insensitive")
+    rows = engine.count(table) if passing else 0
+    for name in passing:
+        _refuse_near_unique(policy, engine, table, name, rows)
+    spec = SummarySpec(
+        attributes=tuple(hierarchies[q] for q in policy.quasi_identifiers),
+        sensitive=tuple(sensitive),
+        unit=policy.unit,
+        drop_missing=policy.missing.rows == "drop",
+    )
+    kept = {name for name, column in policy.columns.items() if column.role != "identifier"}
+    bits_of = {s.name: s.bits for s in sets}
+    published = [part for name in names if name in kept for part in bits_of.get(name, (name,))]
+    dropped = [name for name in names if name not in kept]
+    _tell_dropped(policy, dropped, progress)
+    return Resolved(policy, models, census, method, spec, table, sets, hierarchies, published, dropped)
+
+
+def _check_together(policy: Policy) -> None:
+    """`together` names sensitive columns, each once."""
+    named = [name for names in policy.recoding.together for name in names]
+    for name in named:
+        if name not in policy.sensitive:
+            raise PolicyError(
+                f"recoding: `together` names {name!r}, which is not a sensitive column; "
+                f"{did_you_mean(name, policy.sensitive)}"
+            )
+        if named.count(name) > 1:
+            raise PolicyError(f"recoding: `together` names {name!r} twice; name each column once")
+
+
+MOST_BITS = 200  # values of one multi-valued column; each becomes an attribute of its own
+
+
+def set_columns(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn, ...]:
+    """The multi-valued columns of a table with the values that occur in them."""
+    result: list[SetColumn] = []
+    there = {c.name for c in table.columns}
+    for name, column in policy.columns.items():
+        if not column.multivalued or name not in there:
+            continue
+        separator = None if column.multivalued is True else str(column.multivalued)
+        values = engine.elements(table, name, separator).values
+        if not values:
+            raise InputError(f"column {name!r}: all its sets are empty; drop it, or check the separator")
+        if len(values) > MOST_BITS:
+            raise InputError(
+                f"column {name!r} holds {len(values)} different values, and each becomes an attribute of its own; "
+                f"at most {MOST_BITS} are supported: group them before"
+            )
+        made = SetColumn(name, values, separator)
+        taken = next((b for b in made.bits if b in {c.name for c in table.columns}), None)
+        if taken is not None:
+            raise InputError(
+                f"there is a column {taken!r}, which is the name of a value of {name!r}; rename it"
+            )
+        result.append(made)
+    if result and policy.unit:
+        raise PolicyError(
+            f"column {result[0].name!r} holds sets, and `unit` says that people have several rows: no method tells "
+            "which of a person's sets a value is in; write one row per person with all values in its set, or one value "
+            "per row without `multivalued`"
+        )
+    if result and policy.output.format == "csv" and any(s.separator is None for s in result):
+        raise PolicyError(
+            f"column {result[0].name!r} holds lists, which CSV cannot; write output: {{format: parquet}}"
+        )
+    return tuple(result)
+
+
+def _census(policy: Policy, engine: Engine, models: Sequence[Model]) -> Table | None:
+    """The population table, opened; refused where a model asks for one and there is none, or it lacks a column."""
+    _check_census(policy, models)
+    if policy.population is None or policy.population.file is None:
+        return None
+    path = policy.folder / policy.population.file
+    census = engine.open(path, Reading(missing=policy.missing.tokens))
+    names = [c.name for c in census.columns]
+    for name in policy.quasi_identifiers:
+        if name not in names:
+            raise InputError(f"the population table has no column {name!r}; {did_you_mean(name, names)}")
+    return census
+
+
+def _check_census(policy: Policy, models: Sequence[Model]) -> None:
+    asking = [model.name for model in models if "population" in model.needs()]
+    if asking and (policy.population is None or policy.population.file is None):
+        raise PolicyError(
+            f"{asking[0]} needs a population table; name it: population: {{file: ...}}; where only the size of the "
+            "population is known, individual-risk estimates how many match"
+        )
+    asking = [model.name for model in models if "sample" in model.needs()]
+    if asking and policy.population is None and policy.weight is None:
+        raise PolicyError(
+            f"{asking[0]} estimates a risk in the population; say how large it is, population: {{size: 100000}}, or "
+            "name the column of survey weights, weight: ..."
+        )
+
+
+def _check_columns(policy: Policy, table: Table) -> None:
+    names = [c.name for c in table.columns]
+    for name in filter(None, [*policy.columns, policy.unit, policy.weight, policy.household]):
+        if name not in names:
+            raise InputError(
+                f"the policy names a column {name!r} that the table does not have; {did_you_mean(name, names)}"
+            )
+
+
+def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
+    domains = [engine.domain(table, name).values for table in tables]
+    values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
+    return hierarchy_of(policy, name, values)
+
+
+def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
+    """The hierarchy that the policy describes for a column with these values."""
+    column = policy.columns[name]
+    builder = column.hierarchy or Suppress()
+    return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
+
+
+def ladder_of(policy: Policy, name: str, values: Sequence[str]) -> Ladder:
+    """The labels that the policy describes for a column with these values, at every level that it names."""
+    column = policy.columns[name]
+    builder = column.hierarchy or Suppress()
+    return builder.ladder(name, values, policy.folder, policy.missing.tokens, column.order)
+
+
+def _cut(policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+    """The hierarchies of the columns that are coarsened before they are counted, without their finer levels."""
+    result = {}
+    for name in policy.quasi_identifiers:
+        if (finest := policy.columns[name].finest) is None:
+            continue
+        level = hierarchies[name].level_of(finest)
+        if level == hierarchies[name].top:
+            raise PolicyError(
+                f"column {name!r}: `finest` names the top level, at which nothing is left of it; "
+                "make it an identifier, so that it is not published"
+            )
+        if level > 0:
+            result[name] = hierarchies[name].cut_at(level)
+    return result
+
+
+def _tell_coarse(coarse: Mapping[str, Hierarchy], progress: Progress) -> None:
+    levels = ", ".join(f"{name} ({h.levels[0].name})" for name, h in coarse.items())
+    progress.note(
+        f"coarsened before anything is counted, so what is lost by that is not measured: {levels}",
+        columns=list(coarse),
+    )
+
+
+def _refuse_near_unique(policy: Policy, engine: Engine, table: Table, name: str, rows: int) -> None:
+    if policy.columns[name].near_unique == "allow":
+        return
+    _, alone = engine.uniqueness(table, [name])
+    if 2 * alone >= rows:
+        raise InputError(
+            f"column {name!r} is declared insensitive, but {alone} of its {rows} values occur only once, so it "
+            "singles people out; make it a quasi-identifier or an identifier, or say near_unique: allow"
+        )
+
+
+def _tell_absent(
+    policy: Policy, models: Sequence[Model], domains: Mapping[str, Sequence[str]], progress: Progress
+) -> None:
+    """Say which named values nobody holds: they may be misspelt, but refusing them would tell who is in a release."""
+    named: dict[tuple[str, str], str] = {}
+    for model in models:
+        attribute = model.attribute_name()
+        for value in model.named_values():
+            columns = [attribute] if attribute is not None else list(domains)
+            if not any(value in domains.get(name, ()) for name in columns):
+                named.setdefault((value, ", ".join(map(repr, columns))), model.name)
+    for name in policy.sensitive:
+        for value in (v for members in policy.columns[name].sensitive_sets or () for v in members):
+            if value not in domains.get(name, (value,)):
+                named.setdefault((value, repr(name)), "sensitive_sets")
+    for (value, where), who in named.items():
+        known = [v for name in domains for v in domains[name] if repr(name) in where]
+        progress.note(
+            f"the value {value!r} that {who} names does not occur in column {where}, and counts as held by nobody; "
+            f"if it is misspelt: {did_you_mean(value, known)}"
+        )
+
+
+def _tell_dropped(policy: Policy, dropped: list[str], progress: Progress) -> None:
+    unnamed = [name for name in dropped if name not in policy.columns and name != policy.unit]
+    if unnamed:
+        progress.note(f"not named in the policy, so not published: {', '.join(unnamed)}", columns=unnamed)
+    identifiers = [name for name in dropped if name not in unnamed]
+    if identifiers:
+        progress.note(f"identifiers, not published: {', '.join(identifiers)}", columns=identifiers)

@@ -1,0 +1,366 @@
+"""The promise of a whole policy: guaranteed or measured, ingredient by ingredient, deny by default.
+
+Every ingredient of a policy must be named by a proof. One that is not makes the promise *measured*, and the promise
+says which one it is and what would be covered. Nothing here looks at a sensitive value: what is taken from a release
+is only what everybody can see of it, such as whether somebody was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.exact import text_of
+from maskwright.domain.grouping import Grouping, Trace
+from maskwright.domain.method import Method
+from maskwright.domain.model import Context, Model
+from maskwright.domain.promise import Design, Ingredient, Promise
+from maskwright.promise.lemmas.dropped_rows import DROPPING
+from maskwright.promise.lemmas.published_gates import GATES
+from maskwright.promise.lemmas.repeated_runs import REPETITION
+from maskwright.promise.lemmas.rows_per_person import SEVERAL_ROWS
+from maskwright.promise.method_promise import MethodPromise, promise_of_method
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What everybody can see of a finished release that a proof may depend on.
+
+    Attributes:
+        dropped: rows that are not published, whatever the reason.
+        dropped_missing: those of them that were left out because a value is missing.
+        trace: what the run of the method left behind.
+        partly: has somebody rows that are published and rows that are not?
+    """
+
+    dropped: int
+    dropped_missing: int
+    trace: Trace
+    partly: bool = False
+
+    @staticmethod
+    def of(grouping: Grouping) -> Outcome:
+        """The outcome of a grouping."""
+        missing = grouping.summary.dropped_missing
+        return Outcome(grouping.dropped_rows + missing, missing, grouping.trace, _partly_published(grouping))
+
+
+def _partly_published(grouping: Grouping) -> bool:
+    """Is somebody published with some rows and left out with others? Follows from quasi-identifiers alone."""
+    owned, allocation = grouping.summary.owned, grouping.allocation
+    if owned is None or not grouping.dropped_rows:
+        return False
+    out = np.isin(owned.tuples, allocation.tuples[allocation.groups < 0])
+    return len(np.intersect1d(owned.people[out], owned.people[~out])) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """About what a promise is asked: one attribute, one adversary, and the whole policy.
+
+    Attributes:
+        attribute, adversary: whose belief in what.
+        secrets: the sets of values in question; None: each value of the attribute.
+        largest: the bound that is asked for; None: whatever each class shows.
+        method, models, context: how the groups of the attribute's table are made.
+        design: the other ingredients; None: nothing is known of them.
+        joined: the attributes that a row shows together, as lists; None: all of them.
+        columns: the sensitive attributes of the table.
+        sets: the column of sets that the attribute is a value of, or is.
+        split: attributes and columns of sets that are in several tables.
+        outcome: what can be seen of the release; None: there is none yet.
+    """
+
+    attribute: str
+    adversary: Adversary
+    secrets: Sequence[Sequence[str]] | None
+    largest: Fraction | None
+    method: Method | None
+    models: Sequence[Model]
+    context: Context
+    design: Design | None
+    joined: Sequence[Sequence[str]] | None = None
+    columns: Sequence[str] = ()
+    sets: str | None = None
+    split: frozenset[str] = frozenset()
+    outcome: Outcome | None = None
+
+    @property
+    def looked(self) -> list[Model]:
+        """The models that make the method look at sensitive values."""
+        return [m for m in self.models if m.use == "search" and m.about == "sensitive"]
+
+    @property
+    def dealt_alike(self) -> bool:
+        """Would the method decide the same however the values of each class were dealt?"""
+        if not self.adversary.knows_method:
+            return True
+        return self.method is not None and self.method.deals_alike(self.models, self._trace)
+
+    @property
+    def _trace(self) -> Trace:
+        return self.outcome.trace if self.outcome else Trace()
+
+    def by_method(self) -> MethodPromise:
+        """What the method alone promises."""
+        if self.method is None:
+            return MethodPromise(None, "the method is not known")
+        return promise_of_method(self.method, self.models, self.context, self.attribute, self._trace)
+
+
+def promise_of(
+    target: Target,
+    attribute: str,
+    adversary: Adversary,
+    secrets: Sequence[Sequence[str]] | None = None,
+    largest: Fraction | None = None,
+) -> Promise:
+    """The promise of a release about one attribute of one of its tables."""
+    tables = target.tables
+    where: dict[str, int] = {}
+    for table in tables:
+        mine = set(table.grouping.summary.sensitive)
+        names = mine | {s.name for s in table.context.sets if mine & set(s.bits)}
+        for name in names:
+            where[name] = where.get(name, 0) + 1
+    question = Question(
+        attribute, adversary, secrets, largest, target.method, target.models, target.context, target.design,
+        target.joined, tuple(target.grouping.summary.sensitive),
+        next((s.name for s in target.context.sets if attribute in s.bits), None),
+        frozenset(n for n, k in where.items() if k > 1), Outcome.of(target.grouping),
+    )  # fmt: skip
+    return answered(question)
+
+
+def answered(question: Question) -> Promise:
+    """The promise that answers a question."""
+    found = question.by_method()
+    every = found.every_value or question.largest is not None
+    bound = found.bound if every else None
+    ingredients = tuple(i for ask in INGREDIENTS for i in ask(question))
+    return Promise(question.attribute, question.adversary.name, bound, found.strict, ingredients)
+
+
+Asked = Callable[[Question], Iterator[Ingredient]]
+
+
+def _method(question: Question) -> Iterator[Ingredient]:
+    """The method with its settings, and the models that it searches on."""
+    adversary, method = question.adversary, question.method
+    searched = [m.name for m in question.models if m.use == "search"]
+    setting = f"{method.name}, searching on {' and '.join(searched) or 'nothing'}" if method else "not known"
+    if not adversary.knows_method:
+        why = "this adversary does not know the method, and believes what the class shows"
+        yield Ingredient("method", setting, True, why)
+        return
+    found = question.by_method()
+    if found.lemma is None:
+        yield Ingredient("method", setting, False, found.why, BALANCED)
+        return
+    if adversary.facts and not question.dealt_alike:
+        why = "no bound is proven for somebody who knows the method and facts"
+        yield Ingredient("method", setting, False, why, BLIND)
+        return
+    short = _falls_short(question, found)
+    if short:
+        yield Ingredient("method", setting, False, short, BALANCED)
+        return
+    yield Ingredient("method", setting, True, found.why, lemma=found.lemma)
+
+
+def _falls_short(question: Question, found: MethodPromise) -> str:
+    """Why a bound that is proven is not the one that was asked for; empty: it is."""
+    if found.shown or question.largest is None:
+        return ""
+    values = question.context.domains.get(question.attribute, ())
+    named = None if question.secrets is None else {v for members in question.secrets for v in members}
+    codes = {i + 1 for i, v in enumerate(values) if named is None or v in named}
+    if found.codes is not None and not codes <= found.codes:
+        return "the proof covers fewer values than the requirement"
+    if found.bound is None or found.bound > question.largest:
+        shown = "none" if found.bound is None else text_of(found.bound)
+        return f"the proven bound of the method with its parameters is {shown}, which is more"
+    return ""
+
+
+def _gates(question: Question) -> Iterator[Ingredient]:
+    """Requirements that are checked when the groups are made: safe as functions of what is published."""
+    for model in question.models:
+        if model.use != "gate" or model.about != "sensitive" or model.name == "belief":
+            continue
+        if question.design is not None and question.design.unit:
+            why = "it counts people, and which rows of a class are whose is not published"
+            yield Ingredient("gate", model.name, False, why, "a requirement on belief, which counts rows")
+        elif model.needs():
+            why = f"what it compares with ({', '.join(sorted(model.needs()))}) is not published"
+            yield Ingredient("gate", model.name, False, why, "gates that look at the published classes alone")
+        else:
+            why = "it is a function of what is published"
+            yield Ingredient("gate", model.name, True, why, lemma=GATES)
+
+
+def _weights(question: Question) -> Iterator[Ingredient]:
+    """Survey weights that a requirement looks at: nobody knows them, and they may go with sensitive values."""
+    column = question.design.weight if question.design else None
+    asking = [m.name for m in question.models if "sample" in m.needs()]
+    if column is not None and asking:
+        why = f"{asking[0]} looks at survey weights, which no proof names"
+        yield Ingredient("weights", column, False, why, "population: {size: …} without `weight`")
+
+
+def _suppression(question: Question) -> Iterator[Ingredient]:
+    """Rows that are left out: by class size, at random, or because of their values."""
+    method, outcome = question.method, question.outcome
+    share = getattr(method, "suppression", 0)
+    if outcome is not None and outcome.trace.dropped_for_values:
+        gone = outcome.trace.dropped_for_values
+        why = f"{gone} rows were dropped because of their values: absence is information"
+        yield Ingredient("suppression", "by value", False, why, "dropping by class size, or at random")
+    elif method is not None and method.decisions().drops_failing and question.looked:
+        why = "classes are dropped because of their values: absence is information"
+        yield Ingredient("suppression", "failing-classes", False, why, "suppress: small-classes")
+    elif share:
+        why = "classes are dropped by their size alone, which everybody knows"
+        yield Ingredient("suppression", "small-classes", True, why, lemma=DROPPING)
+
+
+def _missing(question: Question) -> Iterator[Ingredient]:
+    """Rows that are left out because a value is missing: it may be the sensitive one."""
+    design, outcome = question.design, question.outcome
+    if design is None or not design.drops_missing:
+        return
+    if outcome is not None and not outcome.dropped_missing:
+        yield Ingredient("missing rows", "dropped", True, "nobody was left out")
+        return
+    why = "somebody may be left out because a sensitive value is missing, and then class sizes tell of it"
+    yield Ingredient("missing rows", "dropped", False, why, "missing: {rows: keep}")
+
+
+def _people(question: Question) -> Iterator[Ingredient]:
+    """Several rows per person."""
+    unit = question.design.unit if question.design else None
+    if unit is None:
+        return
+    if question.adversary.facts:
+        why = "no attack and no proof takes facts about people with several rows into account"
+        yield Ingredient("unit", unit, False, why, "adversary: knows-method")
+    elif _may_be_partly_published(question):
+        why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
+        yield Ingredient("unit", unit, False, why, "no suppression, or suppressed_rows: star")
+    elif question.dealt_alike:
+        why = "of a person with r of the N rows of a class, c of which hold a value, 1 − C(N−c, r)/C(N, r) is believed"
+        yield Ingredient("unit", unit, True, why, lemma=SEVERAL_ROWS)
+    else:
+        yield Ingredient("unit", unit, False, "the bound of the method is about single rows", BLIND)
+
+
+def _may_be_partly_published(question: Question) -> bool:
+    """Is somebody published in part? Before the run: may that come about?"""
+    if question.outcome is not None:
+        return question.outcome.partly
+    method = question.method
+    return bool(getattr(method, "suppression", 0)) and getattr(method, "suppressed_rows", None) != "star"
+
+
+def _columns(question: Question) -> Iterator[Ingredient]:
+    """Sensitive attributes that a row shows together: one that is known gives the others away."""
+    if len(question.columns) < 2:
+        return
+    setting = f"{len(question.columns)} sensitive attributes"
+    blocks = [tuple(question.columns)] if question.joined is None else question.joined
+    beside = [n for names in blocks if question.attribute in names for n in names if n != question.attribute]
+    if question.adversary.facts and beside:
+        why = f"a fact about {beside[0]} of the same row narrows the rows of a person down"
+        instead = "columns that no row shows together (recoding: bucketize or permute without `together`)"
+        yield Ingredient("columns", setting, False, why, instead)
+    else:
+        lemma = question.by_method().lemma if question.adversary.knows_method else None
+        yield Ingredient("columns", setting, True, "values of a row are dealt together", lemma=lemma)
+
+
+def _secrets(question: Question) -> Iterator[Ingredient]:
+    """Sets of several values that must not be inferred by somebody who knows facts."""
+    several = [members for members in question.secrets or () if len(members) > 1]
+    if question.adversary.facts and several:
+        why = "what facts tell about a set of values is more than they tell about each of them"
+        yield Ingredient("secrets", " or ".join(several[0]), False, why, "secrets of one value each")
+
+
+def _sets(question: Question) -> Iterator[Ingredient]:
+    """Multi-valued columns: which values there are is read off everybody, published or not."""
+    column, outcome = question.sets, question.outcome
+    if column is None:
+        return
+    if outcome is not None and not outcome.dropped:
+        yield Ingredient(
+            "sets", column, True, "each value is an attribute of its own, and nobody is left out"
+        )
+        return
+    why = "which values occur in the sets is read off everybody, and somebody may be left out"
+    yield Ingredient("sets", column, False, why, "no suppression")
+
+
+def _tables(question: Question) -> Iterator[Ingredient]:
+    """Several tables: how they were decided, and what they tell together."""
+    design = question.design
+    if design is not None and design.plan:
+        yield Ingredient("plan", "several tables", False, design.plan, "a given plan, without alpha and beta")
+    together = question.split & {question.attribute, question.sets or ""}
+    if together:
+        why = f"{min(together)} is in several tables, which tell more together than each alone"
+        yield Ingredient("tables", "several tables", False, why, "a plan that keeps it in one table")
+
+
+def _insensitive(question: Question) -> Iterator[Ingredient]:
+    """Columns that are published as they are."""
+    names = question.design.insensitive if question.design else ()
+    if names:
+        why = "what it tells about sensitive values is measured, and nothing is proven of it"
+        instead = "a quasi-identifier, or a column that is not published"
+        yield Ingredient("insensitive columns", ", ".join(names), False, why, instead)
+
+
+def _population(question: Question) -> Iterator[Ingredient]:
+    """A table of the population, which says who could be in the table and nothing about anybody's values."""
+    if question.design is not None and question.design.population:
+        why = (
+            "it holds quasi-identifiers alone, which the adversary knows: it says nothing of sensitive values"
+        )
+        yield Ingredient("population", "a table", True, why)
+
+
+def _other_settings(question: Question) -> Iterator[Ingredient]:
+    """Settings that nothing above asks about: what no proof names is not promised."""
+    for name in question.design.unproven if question.design else ():
+        yield Ingredient("setting", name, False, "no proof names it", f"a policy without {name}")
+
+
+def _run(question: Question) -> Iterator[Ingredient]:
+    """The run: its random choices, and what was tried before."""
+    design = question.design
+    if design is None:
+        yield Ingredient("policy", "not known", False, "how the release was made is not known")
+        return
+    if design.seeded:
+        why = "whoever guesses the seed can repeat the random choices"
+        yield Ingredient("seed", "given", False, why, "a run without a seed")
+    if not design.repeatable:
+        why = "the installation key could not be kept, so that the same policy may have been run with other draws"
+        yield Ingredient("earlier runs", "not known", False, why, "a state folder that can be written to")
+    if design.looked:
+        yield Ingredient("earlier runs", "other settings", False, design.looked, "settings fixed in advance")
+    if not (design.seeded or not design.repeatable or design.looked):
+        why = "the same policy on the same input makes the same release, and no other was tried"
+        yield Ingredient("earlier runs", "none", True, why, lemma=REPETITION)
+
+
+BALANCED = "mondrian with cut: balanced, for any models and any number of columns"
+BLIND = "a method whose search does not look at sensitive values, or anatomy"
+INGREDIENTS: tuple[Asked, ...] = (
+    _method, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _sets, _tables, _insensitive,
+    _population, _other_settings, _run,
+)  # fmt: skip

@@ -1,0 +1,251 @@
+"""Suggest how a quasi-identifier may be coarsened: nice intervals, masked postcodes, parts of dates, merged bands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import ROUND_FLOOR, Decimal
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from maskwright.domain.hierarchy import Hierarchy
+from maskwright.errors import HierarchyError
+from maskwright.policy.policy import Column
+from maskwright.suggest.profile import Facts
+from maskwright.suggest.roles import NUMERIC_TOPICS, looks_like_dates
+
+SUPPRESS = "suppress"
+# An end of a scale is sparse when its outermost interval holds fewer than one in so many rows (or than k rows).
+SPARSE = 1000
+# Whole numbers with so few values may be codes, which intervals would mix.
+CODES = 12
+PERHAPS_CODES = "if these numbers are codes, intervals mix them: write suppress, or a tree"
+DECIMAL_COMMA = "numbers with a decimal comma count as text: write a point, and intervals become possible"
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
+FORMATS = tuple(
+    day + time
+    for day in (
+        "%Y-%m-%d",
+        "%d.%m.%Y",
+        "%d/%m/%Y",
+        "%m/%d/%Y",
+        "%d-%m-%Y",
+        "%m-%d-%Y",
+        "%Y/%m/%d",
+        "%Y.%m.%d",
+    )
+    for time in ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+)
+DAY_OR_MONTH_FIRST = {"%d/%m": "%m/%d", "%d-%m": "%m-%d"}
+
+
+@dataclass(frozen=True)
+class Coarsening:
+    """A hierarchy as the policy writes it, the levels allowed (None: all), and what to check by hand."""
+
+    hierarchy: Any
+    levels: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def coarsening(facts: Facts, topic: str | None, k: int) -> Coarsening:
+    """The hierarchy for a column that was guessed to be a quasi-identifier; it fits every value that was seen."""
+    if looks_like_dates(facts):
+        return checked(facts, dates(facts, birth=topic == "birth-date"))
+    if topic == "postcode":
+        return checked(facts, _postcode(facts))
+    numbers = facts.numbers
+    if numbers is None:
+        notes = (DECIMAL_COMMA,) if facts.values and all(map(_COMMA.fullmatch, facts.values)) else ()
+        return checked(facts, Coarsening(_bands(facts) or SUPPRESS, notes=notes))
+    if topic not in NUMERIC_TOPICS and facts.distinct <= CODES:
+        return Coarsening(SUPPRESS)
+    spec = intervals(numbers, facts.counts, topic, k)
+    if spec is None:
+        return Coarsening(SUPPRESS)
+    return checked(facts, Coarsening(spec, notes=() if topic in NUMERIC_TOPICS else (PERHAPS_CODES,)))
+
+
+def build(facts: Facts, spec: Any) -> Hierarchy:
+    """The hierarchy on the values that were seen; refused with `HierarchyError` where it does not fit them."""
+    builder = Column(role="quasi-identifier", hierarchy=spec).hierarchy
+    assert builder is not None  # noqa: S101 - it was just given
+    return builder.build(facts.name, facts.values, Path(), facts.tokens)
+
+
+def checked(facts: Facts, suggestion: Coarsening) -> Coarsening:
+    """The suggestion, or suppression where it does not fit the values."""
+    try:
+        build(facts, suggestion.hierarchy)
+    except HierarchyError:
+        note = "some values do not fit a better hierarchy than full suppression: clean them, or list them as missing"
+        return Coarsening(SUPPRESS, notes=(*suggestion.notes, note))
+    return suggestion
+
+
+def without_exact(facts: Facts, suggestion: Coarsening) -> Coarsening:
+    """The same with every level allowed but the exact values.
+
+    By name: a level that is not there in other data is then refused, and no finer one takes its number.
+    """
+    return replace(
+        suggestion, levels=tuple(level.name for level in build(facts, suggestion.hierarchy).levels[1:])
+    )
+
+
+def dates(facts: Facts, *, birth: bool, parts: tuple[str, ...] = ()) -> Coarsening:
+    """Parts of a date, with the format in which the column writes dates, if it is not the usual one."""
+    parts = parts or (
+        ("month", "quarter", "year", "decade") if birth else ("week", "month", "quarter", "year")
+    )
+    spec: dict[str, Any] = {"dates": list(parts)}
+    if facts.kind in ("date", "timestamp"):
+        return Coarsening(spec)
+    fitting = [form for form in FORMATS if all(_is_written(value, form) for value in facts.values)]
+    if not fitting or fitting[0].startswith("%Y-%m-%d"):
+        return Coarsening(spec)
+    spec["format"] = fitting[0]
+    swapped = DAY_OR_MONTH_FIRST.get(fitting[0][:5])
+    if swapped and any(form.startswith(swapped) for form in fitting):
+        return Coarsening(spec, notes=("day or month may come first in every value: check the format",))
+    return Coarsening(spec)
+
+
+def _is_written(value: str, form: str) -> bool:
+    try:
+        datetime.strptime(value, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _postcode(facts: Facts) -> Coarsening:
+    if facts.looks_like == "UK postcodes":
+        return Coarsening({"mask": "right", "by": ["2", "3", "5"]})
+    return Coarsening({"mask": "right"}, notes=shortened(facts))
+
+
+def shortened(facts: Facts) -> tuple[str, ...]:
+    if facts.kind != "integer" or len({len(v) for v in facts.values}) < 2:
+        return ()
+    return ("read as numbers of different lengths: leading zeros may be lost; store postcodes as text",)
+
+
+def intervals(
+    numbers: list[Decimal], counts: tuple[int, ...], topic: str | None, k: int
+) -> dict[str, Any] | None:
+    """Intervals of three nested widths, open where an end of the scale is sparse; None for too short a range."""
+    rows = sorted(zip(numbers, counts, strict=True))
+    enough = max(k, sum(counts) // SPARSE)
+    low, high = _trimmed(rows, enough)
+    widths = _widths(high - low, all(n == n.to_integral_value() for n in numbers), topic)
+    if not widths:
+        return None
+    spec: dict[str, Any] = {"intervals": [plain(w) for w in widths]}
+    below, above = _sparse_ends(rows, widths[0], enough)
+    if below is not None:
+        spec["below"] = plain(below)
+    if above is not None:
+        spec["above"] = plain(above)
+    return spec
+
+
+def plain(number: Decimal) -> str:
+    """A number as people write it: 5, 0.5, 1000."""
+    return format(number.normalize() + 0, "f")
+
+
+def _trimmed(rows: list[tuple[Decimal, int]], enough: int) -> tuple[Decimal, Decimal]:
+    """The range without the few lowest and highest rows, which would make every interval too wide."""
+    total = sum(count for _, count in rows)
+    running = list(accumulate(count for _, count in rows))
+    skip = min(enough, total // 20)
+    low = next(n for (n, _), seen in zip(rows, running, strict=True) if seen > skip)
+    high = next(n for (n, _), seen in zip(rows, running, strict=True) if seen >= total - skip)
+    return low, high
+
+
+def _widths(span: Decimal, whole: bool, topic: str | None) -> list[Decimal]:
+    """w, 2w, 4w: about sixteen intervals of the first width, at least two of the last."""
+    if span <= 0:
+        return []
+    if topic in ("age", "birth-year") and span >= 20:
+        return [Decimal(5), Decimal(10), Decimal(20)]
+    first = nice(span / 16)
+    if whole:
+        first = max(first, Decimal(2))
+    return [w for w in (first, 2 * first, 4 * first) if w * 2 <= span]
+
+
+def nice(number: Decimal) -> Decimal:
+    """The least of 1, 2, 5, 10, 20, 50 … (or 0.5, 0.2, 0.1 …) that is at least `number`."""
+    power = Decimal(1).scaleb(number.adjusted())
+    return next(step * power for step in map(Decimal, (1, 2, 5, 10)) if step * power >= number)
+
+
+def _sparse_ends(
+    rows: list[tuple[Decimal, int]], width: Decimal, enough: int
+) -> tuple[Decimal | None, Decimal | None]:
+    """Where to lump the lowest and the highest values together, so that each end holds enough rows."""
+    cells: dict[Decimal, int] = {}
+    for number, count in rows:
+        start = (number / width).to_integral_value(ROUND_FLOOR) * width
+        cells[start] = cells.get(start, 0) + count
+    starts = sorted(cells)
+    below = above = None
+    if cells[starts[0]] < enough:
+        below = _first_with(enough, starts, cells)
+    if cells[starts[-1]] < enough:
+        above = _first_with(enough, starts[::-1], cells)
+    below = None if below is None else below + width
+    if below is not None and above is not None and above - below < 2 * width:
+        return None, None
+    return (
+        below if below is not None and below <= starts[-1] else None,
+        above if above is not None and above > starts[0] else None,
+    )
+
+
+def _first_with(enough: int, starts: list[Decimal], cells: dict[Decimal, int]) -> Decimal | None:
+    seen = accumulate(cells[start] for start in starts)
+    return next((start for start, rows in zip(starts, seen, strict=True) if rows >= enough), None)
+
+
+_BAND = re.compile(r"(?P<low>\d{1,4})\s*(?:-|–|to|bis|à)\s*(?P<high>\d{1,4})|(?:<|<=|≤)\s*(?P<under>\d{1,4})|"
+                   r"(?:>|>=|≥)\s*(?P<over>\d{1,4})|(?P<plus>\d{1,4})\s*\+")  # fmt: skip
+
+
+def _bands(facts: Facts) -> dict[str, Any] | None:
+    """Ready-made bands ("20-29", "80+"): neighbours are merged two by two, then four by four."""
+    found = {value: _BAND.fullmatch(value) for value in facts.values}
+    if not facts.complete or not 4 <= len(found) <= 60 or not all(found.values()):
+        return None
+    order = sorted(found, key=lambda v: _position(found[v]))
+    levels: list[dict[str, list[str]]] = []
+    size = 2
+    while len(order) / size > 1.5 and len(levels) < 2:
+        runs = [order[i : i + size] for i in range(0, len(order), size)]
+        levels.append({_band_name([found[v] for v in run]): run for run in runs})
+        size *= 2
+    return {"groups": levels}
+
+
+def _band_name(run: list[re.Match[str] | None]) -> str:
+    first, last = run[0], run[-1]
+    if first is None or last is None or first is last:
+        return first.string if first else ""
+    if first["low"] and last["high"]:
+        return f"{first['low']}-{last['high']}"
+    if first["low"] and last["plus"]:
+        return f"{first['low']}+"
+    return f"{first.string} … {last.string}"
+
+
+def _position(band: re.Match[str] | None) -> tuple[int, int]:
+    if band is None:
+        return (0, 0)
+    if band["under"]:
+        return (0, int(band["under"]))
+    return (1, int(band["low"] or band["over"] or band["plus"]))

@@ -1,0 +1,1 @@
+"""Counting possible worlds exactly, or in floating point with a stated error."""

@@ -1,0 +1,1 @@
+"""Possible worlds of any method: listed, drawn, or walked by Markov chains."""

@@ -1,0 +1,75 @@
+"""Exact numbers."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from maskwright.domain.exact import entropy_at_least, number_text, text_of, to_fraction
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.1, Fraction(1, 10)), ("0.1", Fraction(1, 10)), ("1/3", Fraction(1, 3)), ("2%", Fraction(1, 50)),
+        (" 5 ", Fraction(5)), (Decimal("0.30"), Fraction(3, 10)), (7, Fraction(7)), ("1e-2", Fraction(1, 100)),
+        ("2.5 %", Fraction(1, 40)),
+    ],
+)  # fmt: skip
+def test_reading(value: Any, expected: Fraction) -> None:
+    assert to_fraction(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "five",
+        "1/0",
+        float("nan"),
+        float("inf"),
+        True,
+        None,
+        "1e999999999",
+        "9" * 200,
+        [],
+        "1e9_9_9",
+        "1e999%",
+    ],
+)
+def test_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="number"):
+        to_fraction(value)
+
+
+@given(st.fractions())
+def test_text_is_exact(value: Fraction) -> None:
+    assume(len(text_of(value)) <= 100)  # longer texts are no thresholds, and refused
+    assert to_fraction(text_of(value)) == value
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=6), st.fractions(Fraction(1, 2), 6, max_denominator=8)
+)
+def test_entropy_decision(counts: list[int], ell: Fraction) -> None:
+    n = sum(counts)
+    exact = n**n * ell.denominator**n >= ell.numerator**n * math.prod(c**c for c in counts)
+    assert entropy_at_least(counts, ell) == exact
+
+
+def test_entropy_ties_pass() -> None:
+    for values in (2, 3, 4, 7):
+        assert entropy_at_least([5] * values, Fraction(values))
+        assert not entropy_at_least([5] * (values - 1) + [4], Fraction(values))
+
+
+def test_show() -> None:
+    assert number_text(Fraction(1, 4)) == "1/4 (0.25)"
+    assert number_text(Fraction(5)) == "5"
+    assert number_text(0.5) == "0.5"

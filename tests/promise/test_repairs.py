@@ -1,0 +1,202 @@
+"""With any one repair taken out, a promise is broken, and the enumeration of worlds finds it.
+
+Each repair is undone for one test of `test_cases`, which must then fail: a test that cannot fail would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskwright.attacks import homogeneity
+from maskwright.domain import references
+from maskwright.domain.promise import Design, Ingredient
+from maskwright.errors import PolicyError
+from maskwright.kernels.randomness import secret_key
+from maskwright.methods._rows.group_requirement import GroupRequirement
+from maskwright.pipeline import belief_gates, publish, random_keys
+from maskwright.pipeline.installation_key import InstallationKey
+from maskwright.policy import binding
+from maskwright.promise import policy_promise as promises
+from maskwright.runtime.events import Progress
+from tests.promise import test_cases as cases
+
+Patch = pytest.MonkeyPatch
+
+
+def covered(name: str) -> Callable[[Patch], None]:
+    """As if every ingredient of a kind were named by a proof."""
+
+    def undo(patch: Patch) -> None:
+        ask = getattr(promises, name)
+
+        def all_covered(question: Any) -> Iterator[Ingredient]:
+            for found in ask(question):
+                yield Ingredient(found.name, found.setting, True, found.why)
+
+        every = tuple(all_covered if a is ask else a for a in promises.INGREDIENTS)
+        patch.setattr(promises, "INGREDIENTS", every)
+
+    return undo
+
+
+def rows_are_counted_as_people(patch: Patch) -> None:
+    worst = homogeneity.worst_share
+    patch.setattr(homogeneity, "worst_person", lambda grouping, secrets, _: (worst(grouping, secrets), 0))
+
+
+def nothing_is_asked(patch: Patch) -> None:
+    """Fail open: what no attack took into account does not count."""
+    patch.setattr(belief_gates, "unanswered", lambda *_, **__: None)
+
+
+def facts_of_the_same_row_are_left_out(patch: Patch) -> None:
+    covered("_columns")(patch)
+    covered("_method")(patch)
+    counting = belief_gates.counting
+    patch.setattr(
+        belief_gates, "counting", lambda adversary: [n for n in counting(adversary) if n != "background-join"]
+    )
+    nothing_is_asked(patch)
+
+
+def tables_are_judged_apart(patch: Patch) -> None:
+    covered("_tables")(patch)
+    covered("_sets")(patch)
+    patch.setattr(belief_gates, "together", lambda *_: [])
+
+
+def the_plan_is_no_ingredient(patch: Patch) -> None:
+    covered("_tables")(patch)
+
+
+def gates_refer_to_the_whole_table(patch: Patch) -> None:
+    patch.setattr(references, "released_context", lambda _, context: context)
+
+
+def insensitive_columns_say_nothing(patch: Patch) -> None:
+    covered("_insensitive")(patch)
+    counting = belief_gates.counting
+    patch.setattr(
+        belief_gates, "counting", lambda adversary: [n for n in counting(adversary) if n != "passing-columns"]
+    )
+    nothing_is_asked(patch)
+
+
+def seeds_are_no_ingredient(patch: Patch) -> None:
+    covered("_run")(patch)
+
+
+def labels_are_those_of_the_method(patch: Patch) -> None:
+    patch.setattr(publish, "rendered", lambda piece, _: piece)
+
+
+def facts_beside_a_unit_are_left_out(patch: Patch) -> None:
+    covered("_people")(patch)
+    nothing_is_asked(patch)
+
+
+def rows_that_are_left_out_tell_nothing(patch: Patch) -> None:
+    patch.setattr(promises, "_may_be_partly_published", lambda _: False)
+
+
+def facts_about_sets_are_left_out(patch: Patch) -> None:
+    covered("_secrets")(patch)
+    nothing_is_asked(patch)
+
+
+def cuts_refer_to_the_whole_table(patch: Patch) -> None:
+    """Balanced cuts compare with everybody, also with those whom they dropped."""
+    gates_refer_to_the_whole_table(patch)
+    patch.setattr(GroupRequirement, "among", lambda requirement, _: requirement)
+
+
+def values_must_occur(patch: Patch) -> None:
+    """A policy that names a value which nobody holds is refused."""
+    tell = binding._tell_absent
+
+    def refuse(policy: Any, models: Any, domains: Any, _: Any) -> None:
+        tell(policy, models, domains, Refusing())
+
+    patch.setattr(binding, "_tell_absent", refuse)
+
+
+class Refusing(Progress):
+    """Takes a note for a refusal."""
+
+    def note(self, text: str, **_: Any) -> None:
+        raise PolicyError(text)
+
+
+def every_run_draws_anew(patch: Patch) -> None:
+    """A key for each run, as if it were that of the installation, and nobody noticed that it is another."""
+    patch.setattr(random_keys.Chance, "name", "one for all")
+    patch.setattr(random_keys, "installation_key", lambda: InstallationKey(secret_key()))
+
+
+REPAIRS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
+    (rows_are_counted_as_people, cases.test_one_person_has_most_rows_of_a_class),
+    (facts_beside_a_unit_are_left_out, cases.test_an_insider_with_facts_beside_unit),
+    (facts_of_the_same_row_are_left_out, cases.test_an_insider_who_knows_another_column_of_the_same_row),
+    (facts_about_sets_are_left_out, cases.test_an_insider_who_asks_about_a_set_of_values),
+    (rows_that_are_left_out_tell_nothing, cases.test_somebody_who_is_published_with_some_rows_only),
+    (cuts_refer_to_the_whole_table, lambda: cases.test_a_searched_model_whose_reference_is_the_whole_table(CLOSE)),
+    (values_must_occur, cases.test_a_value_that_does_not_occur),
+    (tables_are_judged_apart, cases.test_values_of_one_set_in_several_tables),
+    (the_plan_is_no_ingredient, lambda: cases.test_a_plan_that_was_chosen_by_looking("greedy")),
+    (gates_refer_to_the_whole_table, cases.test_a_gate_whose_reference_is_the_whole_table),
+    (insensitive_columns_say_nothing, cases.test_an_insensitive_column_that_is_a_copy),
+    (insensitive_columns_say_nothing, cases.test_an_insensitive_column_that_tells_the_rows_of_a_class_apart),
+    (seeds_are_no_ingredient, cases.test_a_seeded_release),
+    (labels_are_those_of_the_method, lambda: cases.test_labels_say_nothing_about_somebody_who_is_not_published("97.5")),
+]  # fmt: skip
+
+
+CLOSE = {"model": "t-closeness", "t": "1/10"}
+
+
+@pytest.mark.parametrize(("undo", "case"), REPAIRS, ids=[undo.__name__ for undo, _ in REPAIRS])
+def test_without_the_repair_the_promise_is_broken(
+    undo: Callable[[Patch], None], case: Callable[[], Any], monkeypatch: Patch
+) -> None:
+    """With the repair `test_cases` shows that the promise is kept."""
+    undo(monkeypatch)
+    with pytest.raises(AssertionError):
+        case()
+
+
+@pytest.mark.parametrize(
+    "case", [cases.test_the_same_policy_twice, cases.test_running_again_until_a_draw_pleases]
+)
+def test_without_one_key_for_all_runs(
+    case: Callable[[Path], None], monkeypatch: Patch, tmp_path: Path
+) -> None:
+    every_run_draws_anew(monkeypatch)
+    with pytest.raises(AssertionError):
+        case(tmp_path)
+
+
+def test_a_design_that_is_not_known_promises_nothing() -> None:
+    """What an old release does not say is taken to be the worst."""
+    assert Design(**Design.facts({})).seeded
+    assert Design(**Design.facts({})).looked
+
+
+def test_the_tests_that_lemmas_name_are_there() -> None:
+    """A lemma says which test enumerates it."""
+    here = Path(__file__).parents[2]
+    sources = sorted((here / "src/maskwright/promise").rglob("*.py"))
+    named = [
+        word.strip('`",.')
+        for s in sources
+        for word in s.read_text(encoding="utf-8").split()
+        if "tests/" in word
+    ]
+    assert len(named) > 10
+    for name in named:
+        file, _, test = name.partition("::")
+        assert (here / file).is_file(), name
+        assert not test or f"def {test}(" in (here / file).read_text(encoding="utf-8"), name
