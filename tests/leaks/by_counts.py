@@ -111,6 +111,36 @@ def delta_presence(t: Table) -> Verdicts:
             yield {"delta_min": low, "delta_max": high}, [low <= x <= high for x in shares]
 
 
+def individual_risk(t: Table) -> Verdicts:
+    """(p/f)·Σ k!·(1−p)^k / ((f+1)…(f+k)): a double says which side of a setting it is on, from 50 bits apart on."""
+    risks = [_mean_inverse(n, Fraction(n, m)) for n, m in zip(t.sizes, t.people, strict=True)]
+    for edge, side in product({min(risks), max(risks)}, (-1, 1)):
+        most = edge * (1 + Fraction(side, 2**49))
+        if most <= 1 and all(abs(x / most - 1) > Fraction(1, 2**50) for x in risks):
+            yield {"max": most}, [x <= most for x in risks]
+
+
+def _mean_inverse(f: int, p: Fraction) -> Fraction:
+    total = term = Fraction(1)
+    k = 1
+    while term > TINY:
+        term = term * k * (1 - p) / (f + k)
+        total, k = total + round(term / TINY**2) * TINY**2, k + 1
+    return p / f * total
+
+
+def population_uniqueness(t: Table) -> Verdicts:
+    """Zayatz. Of a class of billions nobody is drawn alone, as at least a fifth of the population is drawn: a
+    person who is alone in the sample is alone in the population, and c of them among n people stand for c·N/n."""
+    assert all(n == 1 or n > 10**6 for n in t.sizes)
+    assert 5 * sum(t.sizes) >= sum(t.people)
+    share = Fraction(t.sizes.count(1), sum(t.sizes))
+    for side in (-1, 1):
+        most = share * (1 + Fraction(side, 2**48)) or TINY
+        if most <= 1:
+            yield {"max": most, "estimator": "zayatz"}, [share <= most] * len(t.rows)
+
+
 # --- values -------------------------------------------------------------------------------------------
 
 
@@ -238,6 +268,7 @@ PAPER: dict[str, Callable[[Table], Verdicts]] = {
     "ke-anonymity": ke_anonymity, "m-confidentiality": m_confidentiality, "belief": belief,
     "delta-disclosure": delta_disclosure, "beta-likeness": beta_likeness, "delta-presence": delta_presence,
     "k-map": k_map, "average-risk": average_risk, "highest-risk": highest_risk,
+    "individual-risk": individual_risk, "population-uniqueness": population_uniqueness,
 }  # fmt: skip
 
 
@@ -256,7 +287,10 @@ def most_believed(rows: Sequence[Row], facts: int) -> Fraction:
             ruled_out = [Fraction(0)]
             if facts:
                 ruled_out += [Fraction(m, n) for v, m in row.items() if v != value]
-                ruled_out += [Fraction(m * (n - held - (v != value)), n * (n - 1)) for v, m in row.items()]
+                if n > 1:
+                    ruled_out += [
+                        Fraction(m * (n - held - (v != value)), n * (n - 1)) for v, m in row.items()
+                    ]
                 ruled_out += [
                     Fraction(m, sum(other.values())) * Fraction(n - held, n)
                     for d, other in enumerate(rows) if d != c for m in other.values()

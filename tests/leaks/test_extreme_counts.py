@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Method
 from maskwright.domain.model import Context
+from maskwright.domain.sample import Sample
 from maskwright.domain.summary import Joint, Summary
 from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.errors import MaskwrightError, PolicyError
@@ -35,6 +36,7 @@ from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
 from maskwright.pipeline.attacking import ADVERSARIES
+from maskwright.population.estimates import Estimator
 from tests.leaks.by_counts import NUMBERS, PAPER, TINY, Table, around, distances, most_believed
 from tests.methods.row_tables import build
 from tests.models.build import DOMAIN, model, weighted
@@ -87,32 +89,35 @@ near = st.sampled_from([-1, 0, 1])
 
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
-    """One person more or less decides, with billions of others in the same class."""
+    """One person more or less decides, with billions of others in the same class; some people are alone in theirs."""
     factor = draw(st.sampled_from(FACTORS))
     small_ = draw(st.lists(counts, min_size=1, max_size=4))
     rows = [
         {v: n * factor + (draw(near) if v == "a" else 0) for v, n in row.items()} for row in small_
     ]  # fmt: skip
+    rows += [{draw(st.sampled_from([*DOMAIN, None])): 1} for _ in range(draw(st.integers(0, 2)))]
     return Table(
         rows, [sum(row.values()) * draw(st.integers(1, 3)) + draw(st.integers(0, 1)) for row in rows]
     )
 
 
 def as_classes(table: Table, name: str) -> Classes:
-    """With what the models ask for: numbers, a population, and the raw classes, none of which were merged."""
+    """With what the models ask for: numbers, a population, weights, and the raw classes, none of which were merged."""
     if name == "ke-anonymity":
         rows = [{v and NUMBERS.get(v, v): n for v, n in row.items()} for row in table.rows]
         made = weighted(rows, sorted({v for row in rows for v in row if v is not None}))
     else:
         made = weighted(table.rows)
     originals = Originals(np.arange(made.n + 1), made.sizes)
-    return replace(made, population=np.array(table.people), originals=originals)
+    people = np.array(table.people)
+    return replace(made, population=people, weights=people.astype(np.float64), originals=originals)
 
 
 def verdicts(name: str, table: Table, parameters: dict[str, Any]) -> list[bool]:
     """Of the product, with `passing` and with `check`."""
     classes = as_classes(table, name)
-    found, context = model(name, **parameters), context_of_classes(classes)
+    sample = Sample(sum(table.people), sum(table.sizes), weighted=True)
+    found, context = model(name, **parameters), context_of_classes(classes, sample=sample)
     passes: list[bool] = found.passing(classes, context).tolist()
     assert found.check(classes, context).passes.tolist() == passes
     return passes
@@ -168,6 +173,10 @@ def edges(f: int) -> dict[str, list[tuple[Table, dict[str, Any], list[bool]]]]:
     def of(*rows: dict[Any, int]) -> Table:
         return Table(list(rows), [8 * f, 8 * f - 1])
 
+    # where everybody is drawn, 4f people are found with one in 4f; and one of 4f + 1, or of 4f, is alone
+    alone, share = {"a": 1}, Fraction(2, 8 * f + 1)
+    single, fewer = Table([full, alone], [4 * f, 1]), Table([less, alone], [4 * f - 1, 1])
+
     return {
         "k-anonymity": [(of(full, less), {"k": 4 * f}, yes_no)],
         "k-map": [(of(full, full), {"k": 8 * f}, yes_no)],
@@ -194,6 +203,17 @@ def edges(f: int) -> dict[str, list[tuple[Table, dict[str, Any], list[bool]]]]:
         ],
         "beta-likeness": [(of(twice, odd), {"beta": lift}, yes_no)],
         "delta-disclosure": [(of(twice, odd), {"delta": 3 * near_}, yes_no)],
+        "individual-risk": [
+            (Table([full, less], [4 * f, 4 * f - 1]), {"max": Fraction(2, 8 * f - 1)}, yes_no),
+            # of W = 8f people half are drawn: about (1 + 1/W)/W; of two people less, (1 + 3/W)/W
+            (Table([full, full], [8 * f, 8 * f - 2]), {"max": Fraction(1, 8 * f - 2)}, yes_no),
+        ],
+        "population-uniqueness": [
+            *((single, {"max": share, "estimator": name}, [True, True]) for name in get_args(Estimator)),
+            *((fewer, {"max": share, "estimator": name}, [False, False]) for name in get_args(Estimator)),
+            (of(full, alone), {"max": share, "estimator": "zayatz"}, [True, True]),
+            (of(less, alone), {"max": share, "estimator": "zayatz"}, [False, False]),
+        ],
     }
 
 
