@@ -6,14 +6,15 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality.replay import Again, each_by_itself, replay
+from maskwright.attacks._minimality.replay import Again, blocks_of, replay
 from maskwright.attacks._minimality.replay_findings import believed_in
 from maskwright.attacks._minimality.world_tables import Places
 from maskwright.attacks._shared.secrets import secrets_of
@@ -22,6 +23,7 @@ from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.settings import build_registered
 from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyNotMet
+from maskwright.folder.saved_state import load_grouping, save_grouping
 from maskwright.methods import METHODS
 from maskwright.worlds.sampling import world_sampler
 from maskwright.worlds.sampling.possible_worlds import WorldSpace
@@ -35,6 +37,16 @@ LATTICE = st.sampled_from(["optimal-lattice", "samarati", "incognito"])
 OPTIONS = st.sampled_from(
     [{}, {"suppression": "0.3"}, {"suppression": "0.3", "suppressed_rows": "star"}, {"objective": "height"}]
 )
+
+
+# the cut along the first column is refused, that along the second accepted: the refusal is about both of its parts
+REFUSED_FIRST = [("1", "x", "q"), ("1", "y", "q"), ("2", "x", "p"), ("2", "y", "p"), ("2", "y", "p")]
+
+
+# the same in one half of the table, and not in the other
+REFUSED_IN_PART = [("1", "x", "q"), ("1", "y", "p"), ("2", "x", "p"), ("2", "y", "q"), ("3", "x", "p"), ("3", "y", "q"),
+                   ("4", "y", "q")]  # fmt: skip
+FALLBACK: tuple[str, dict[str, Any]] = ("mondrian", {"cut": "strict", "dimensions": "fallback"})
 
 
 def with_joint(summary: Summary) -> Summary:
@@ -135,24 +147,38 @@ def test_a_lattice_search_is_known_by_its_rivals(
         [
             ("mondrian", {"cut": "strict"}),
             ("mondrian", {"cut": "strict", "choose": "range", "side": "le"}),
-            ("mondrian", {"cut": "strict", "dimensions": "fallback"}),
+            FALLBACK,
             ("optimal-lattice", {"suppression": "0.4", "suppress": "failing-classes"}),
         ]
     ),
 )  # fmt: skip
+@example(REFUSED_FIRST, ("simple-l-diversity", {"l": "3/2"}), FALLBACK)
+@example(REFUSED_IN_PART, ("simple-l-diversity", {"l": "3/2"}), FALLBACK)
 def test_methods_without_a_formula_are_run_again(
     rows: list[Row], asked: tuple[str, dict[str, Any]], how: tuple[str, dict[str, Any]]
 ) -> None:
     models = [model("k-anonymity", k=1), model(asked[0], **asked[1])]
     target = publish(rows, how[0], models, **how[1])
     assert Again(target).rivals() is None
-    assert each_by_itself(target) == (how[0] == "mondrian")
+    assert (blocks_of(target) is not None) == (how[0] == "mondrian")
     compare(target, beliefs_by_running(target, how[0], models, **how[1]))
     found = Minimality(seconds=120).run(target, KNOWS)
     dropped = how[0] != "mondrian" and target.grouping.dropped_rows
     assert found.kind == ("estimated" if dropped else "exact")
     assert found.measures["looked at"]["runs of the method"] > 0
     assert 0 <= found.measures["vulnerable_share"] <= 1
+
+
+def test_a_refused_cut_ties_the_groups_below_it_together(tmp_path: Path) -> None:
+    """Those of the other half of the table are explained by themselves; a saved release says so, too."""
+    models = [model("k-anonymity", k=1), model("simple-l-diversity", l="3/2")]
+    whole = publish(REFUSED_FIRST, FALLBACK[0], models, **FALLBACK[1])
+    half = publish(REFUSED_IN_PART, FALLBACK[0], models, **FALLBACK[1])
+    for target, blocks in ((whole, [0, 0]), (half, [0, 1, 1])):
+        save_grouping(target.grouping, tmp_path)
+        for grouping in (target.grouping, load_grouping(tmp_path)):
+            found = blocks_of(replace(target, grouping=grouping))
+            assert found is not None and found.tolist() == blocks
 
 
 def test_rare_methods_say_so() -> None:

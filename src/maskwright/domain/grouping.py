@@ -101,7 +101,8 @@ class Trace:
         attribute: the sensitive attribute whose values differ in every group, and
         distinct: how many different values of it every group has.
         dropped_first: were rows dropped at random, before the method looked at any value of those that remain?
-        crossings: how many cuts were accepted below a refused one that they cross.
+        together: the block of each group, where a cut was accepted after another one had been refused: about
+            that the values of all groups below it decided together. None: every group is explained by itself.
     """
 
     complete: bool = True
@@ -111,7 +112,7 @@ class Trace:
     attribute: str | None = None
     distinct: int | None = None
     dropped_first: bool = False
-    crossings: int = 0
+    together: Ints | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)

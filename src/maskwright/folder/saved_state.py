@@ -42,6 +42,8 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         arrays["cells"] = a.cells
     if grouping.ancestors is not None:
         arrays["parent"] = grouping.ancestors.parent
+    if grouping.trace.together is not None:
+        arrays["together"] = grouping.trace.together
     if s.joint is not None:
         arrays |= {"joint_tuples": s.joint.tuples, "joint_values": s.joint.values, "joint_rows": s.joint.rows}
     for i, vc in enumerate(s.sensitive.values()):
@@ -88,7 +90,7 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         "starred": grouping.starred,
         "groups": grouping.classes.n,
         "search": json_value(grouping.search),
-        "trace": asdict(grouping.trace),
+        "trace": {n: v for n, v in asdict(grouping.trace).items() if n != "together"},
         "published": None if grouping.published is None else list(grouping.published),
         "changed": None if grouping.changes is None else grouping.changes.attribute,
         "shared_people": s.shared.n_people if s.shared else None,
@@ -138,20 +140,27 @@ def load_grouping(folder: Path) -> Grouping:
     return Grouping(
         summary, allocation, labels, classes, levels, words["starred"], dict(words["search"]),
         _published(words["published"], arrays, sensitive), _changes(words["changed"], arrays), ancestors,
-        renderings=_renderings(words.get("renderings"), arrays, labels), trace=_trace(words),
+        renderings=_renderings(words.get("renderings"), arrays, labels), trace=_trace(words, arrays),
     )  # fmt: skip
 
 
-def _trace(words: dict[str, Any]) -> Trace:
+def _trace(words: dict[str, Any], arrays: dict[str, Any]) -> Trace:
     """What attacks rely on of a run; releases of earlier versions have it among the figures of the report."""
     search = words["search"]
-    cuts = {"dropped_first": search.get("dropped") == "at random", "crossings": search.get("crossings", 0)}
-    if "trace" in words:
-        return Trace(**{**cuts, **words["trace"]})
+    known, together = words.get("trace"), arrays.get("together")
+    earlier = (
+        known is None or "crossings" in known
+    )  # then it is not known which groups a refused cut is about
+    if earlier and (search.get("crossings") or search.get("dimensions") == "fallback"):
+        together = np.zeros(words["groups"], dtype=np.int64)
+    first = search.get("dropped") == "at random"
+    if known is not None:
+        kept = {"dropped_first": first} | {n: v for n, v in known.items() if n != "crossings"}
+        return Trace(**kept, together=together)
     dropped = int(search.get("dropped_for_their_values") or 0)
     return Trace(
         search.get("optimal") is not False, search.get("nodes"), search.get("bucket"), dropped,
-        search.get("attribute"), search.get("l"), **cuts,
+        search.get("attribute"), search.get("l"), first, together,
     )  # fmt: skip
 
 

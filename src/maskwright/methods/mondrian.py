@@ -125,7 +125,7 @@ class Mondrian(Method):
                 else {"least": plan.leaf}
             )
             search |= {"parts": list(plan.parts), **least, "dropped": "at random"}
-        trace = Trace(dropped_first=plan is not None, crossings=found.get("crossings", 0))
+        trace = Trace(dropped_first=plan is not None, together=parts.together)
         grouping = to_grouping(task, rows, parts, self.labels, search, trace)
         task = replace(task, context=References.of(grouping, task.context).search)
         refuse_unless_met(
@@ -292,10 +292,11 @@ class Cutter:
         while len(groups.lo) and (plan is None or step < len(plan)):
             task.progress.check()
             parts = 2 if plan is None else plan[step]
-            order, tried, accepted, bounds = self._cut(order, groups, parts, cell)
-            refused = tried & ~accepted if self.crossed else np.zeros_like(accepted)
+            order, accepted, failed, bounds = self._cut(order, groups, parts, cell)
+            refused = failed & ~accepted if self.crossed else np.zeros_like(accepted)
+            late = failed | (groups.refusals > 0)
             done.append(groups.where(~accepted & ~refused))
-            splits.split(accepted, parts, refused)
+            splits.split(accepted, parts, refused, late)
             crossings += int((groups.refusals[accepted] > 0).sum())
             groups = _after(groups, accepted, refused, bounds)
             cell, step = cell // parts, step + 1
@@ -305,9 +306,9 @@ class Cutter:
         return Partition.of_segments(order, lo, hi, splits), found
 
     def _cut(self, order: Int32s, groups: Open, parts: int, cell: int) -> tuple[Int32s, Bools, Bools, Ints]:
-        """Try to cut every group: the new order, which were tried, which accepted, and the bounds of their parts."""
+        """Try to cut every group: the new order, which were cut, of which a cut failed the models, the bounds."""
         lo, hi = groups.lo, groups.hi
-        accepted, tested = np.zeros(len(lo), dtype=bool), np.zeros(len(lo), dtype=bool)
+        accepted, failed = np.zeros(len(lo), dtype=bool), np.zeros(len(lo), dtype=bool)
         bounds = np.empty((len(lo), parts + 1), dtype=np.int64)
         large = np.flatnonzero((hi - lo) // parts >= (self.least if self.mode == "even" else 1))
         ranking = np.full((len(lo), 1), -1, dtype=np.int32)
@@ -319,10 +320,11 @@ class Cutter:
             tried = np.flatnonzero(~accepted & (ranking[:, turn] >= 0))
             if not len(tried):
                 break
-            tested[tried] = True
             dims = np.ascontiguousarray(ranking[tried, turn])
             fresh, ends = partition.cut(self.codes, order, lo[tried], hi[tried], dims, self.mode, parts, cell)
-            good = self._allowed(fresh, ends)
+            large_enough = np.asarray((np.diff(ends, axis=1) >= self.least).all(axis=1))
+            good = self._allowed(fresh, ends, large_enough)
+            failed[tried[large_enough & ~good]] = True
             accepted[tried[good]] = True
             bounds[tried[good]] = ends[good]
             if ranking.shape[1] == 1:
@@ -332,11 +334,11 @@ class Cutter:
                 if turn == 0:
                     order = order.copy()  # it belongs to the caller
                 order[places] = fresh[places]
-        return order, tested, accepted, bounds[accepted]
+        return order, accepted, failed, bounds[accepted]
 
-    def _allowed(self, fresh: Int32s, ends: Ints) -> Bools:
+    def _allowed(self, fresh: Int32s, ends: Ints, large_enough: Bools) -> Bools:
         """Are all parts large enough, and do they all satisfy the models?"""
-        good = np.asarray((np.diff(ends, axis=1) >= self.least).all(axis=1))
+        good = large_enough.copy()
         parts = ends[good]
         ok = self.requirement.passing(fresh, parts[:, :-1].ravel(), parts[:, 1:].ravel())
         good[good] = ok.reshape(len(parts), ends.shape[1] - 1).all(axis=1)

@@ -110,7 +110,8 @@ def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Rep
     places = Places.of(target)
     search = [m for m in target.models if m.use == "search"]
     published = fingerprints(target.grouping)
-    trees = each_by_itself(target)
+    blocks = blocks_of(target)
+    block = np.zeros(len(places.groups), dtype=np.int64) if blocks is None else blocks[places.groups]
     sorted_once = np.sort(published)
 
     def _judge(world: Ints) -> Bools:
@@ -118,12 +119,12 @@ def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Rep
         if found is None or found.levels != target.grouping.levels:
             return np.zeros(space.n_blocks, dtype=bool)
         prints = fingerprints(found)
-        if trees:
-            return np.isin(published[places.groups], prints)
+        if blocks is not None:
+            absent = ~np.isin(published[places.groups], prints)
+            return np.asarray(np.bincount(block, absent, space.n_blocks) == 0)
         return np.array([np.array_equal(np.sort(prints), sorted_once)])
 
     number = np.searchsorted(places.groups, places.group)
-    block = np.arange(len(places.groups)) if trees else np.zeros(len(places.groups), dtype=np.int64)
     space = WorldSpace(number, places.items, block)
     settled = decided_by_tuples(target)
     rng = np.random.default_rng(0)
@@ -209,15 +210,19 @@ class Replayed:
     by_labels: bool = False
 
 
-def each_by_itself(target: Target) -> bool:
-    """Whether each group is explained by itself: in methods that cut, where no cut separated equal tuples for good.
+def blocks_of(target: Target) -> Ints | None:
+    """The block of each group, where blocks are explained by themselves; None: only all groups together are.
 
-    Not so below a refused cut that others cross: its refusal is about the values of several groups together.
+    In methods that cut, where no cut separated equal tuples for good, each group is a block. Groups below a cut that
+    was accepted after another one had been refused are one: the refusal is about the values of them all.
     """
-    method = target.method
+    method, grouping = target.method, target.grouping
     if method is None or method.decisions().shape != "cuts" or method.options().get("anatomize"):
-        return False
-    return not target.grouping.trace.crossings and whole_tuples(target.grouping)
+        return None
+    if not whole_tuples(grouping):
+        return None
+    together = grouping.trace.together
+    return np.arange(len(grouping.classes.sizes)) if together is None else together
 
 
 def whole_tuples(grouping: Grouping) -> bool:

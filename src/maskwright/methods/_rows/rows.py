@@ -106,6 +106,7 @@ class Partition:
     order: Int32s
     start: Ints
     ancestors: Ancestors | None = None
+    together: Ints | None = None
 
     @property
     def n_groups(self) -> int:
@@ -122,13 +123,14 @@ class Partition:
         """Only these segments of `order`, in their order in it; `splits`: how they came about."""
         index = np.argsort(lo, kind="stable")
         ancestors = None if splits is None else tree_of(splits.finished[index], splits.parent)
+        together = None if splits is None else splits.together(splits.finished[index])
         lo, hi = lo[index], hi[index]
         sizes = hi - lo
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if len(lo) and int(sizes.sum()) == int(hi[-1] - lo[0]):  # nothing lies between them
-            return Partition(order[int(lo[0]) : int(hi[-1])], start, ancestors)
+            return Partition(order[int(lo[0]) : int(hi[-1])], start, ancestors, together)
         places = np.arange(int(start[-1])) + np.repeat(lo - start[:-1], sizes)
-        return Partition(order[places], start, ancestors)
+        return Partition(order[places], start, ancestors, together)
 
     @staticmethod
     def of_groups(group_of: Int32s) -> Partition:
@@ -148,12 +150,21 @@ class SplitTree:
         self._parents = [np.full(1, -1, dtype=np.int64)]
         self._finished: list[Ints] = []
         self._used = 1
+        self._late: list[Ints] = [np.empty(0, dtype=np.int64)]
 
-    def split(self, accepted: NDArray[np.bool_], parts: int, whole: NDArray[np.bool_] | None = None) -> None:
+    def split(
+        self,
+        accepted: NDArray[np.bool_],
+        parts: int,
+        whole: NDArray[np.bool_] | None = None,
+        late: NDArray[np.bool_] | None = None,
+    ) -> None:
         """The accepted ones of the open groups were split into `parts` parts; the others are finished.
 
-        Those that are `whole` stay open undivided, behind the parts.
+        Those that are `whole` stay open undivided, behind the parts; `late` ones were split after a refused cut.
         """
+        if late is not None:
+            self._late.append(self.open[accepted & late])
         left = np.zeros(len(accepted), dtype=bool) if whole is None else whole
         self._finished.append(self.open[~accepted & ~left])
         self._parents.append(np.repeat(self.open[accepted], parts))
@@ -170,6 +181,20 @@ class SplitTree:
     def parent(self) -> Ints:
         """The group that each group was split from; −1: the first."""
         return np.concatenate(self._parents)
+
+    def together(self, leaves: Ints) -> Ints | None:
+        """The block of each leaf: those below the same late split are one. None: no split was late."""
+        under, block = np.zeros(self._used, dtype=bool), np.arange(self._used)
+        under[np.concatenate(self._late)] = True
+        if not under.any():
+            return None
+        first = 1
+        for parent in self._parents[1:]:
+            fresh = np.arange(first, first + len(parent))
+            first += len(parent)
+            inside = under[parent]
+            block[fresh[inside]], under[fresh[inside]] = block[parent[inside]], True
+        return np.unique(block[leaves], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def to_grouping(
