@@ -28,7 +28,7 @@ from maskwright.domain.model import Model
 from maskwright.methods.mondrian import Mondrian
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 from maskwright.policy.policy import Policy
 from tests.support import ADULT, context_of
 
@@ -67,7 +67,7 @@ def task_of(columns: tuple[str, ...]) -> Task:
         "method": "mondrian",
         "require": [{"model": "k-anonymity", "k": 2}],
     }
-    with prepared(Job(ADULT / "adult.csv", Policy.load(policy))) as ready:
+    with prepared_run(Job(ADULT / "adult.csv", Policy.load(policy))) as ready:
         return ready.task
 
 

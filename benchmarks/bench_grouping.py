@@ -40,7 +40,7 @@ from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 from maskwright.policy.policy import Policy
 from tests.support import ADULT, adult, context_of
 
@@ -173,7 +173,7 @@ def against_anonypy(k: int = 5) -> None:
     )
     for _ in range(2):  # the first run imports what it needs
         begin = time.process_time()
-        with prepared(Job(frame, policy)) as ready:
+        with prepared_run(Job(frame, policy)) as ready:
             Mondrian().group(ready.task)
             ours = time.process_time() - begin
     print(

@@ -17,7 +17,7 @@ import numpy as np
 
 from maskwright.domain.method import Task
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 from maskwright.policy.policy import Policy
 from maskwright.report.charts import Chart
 
@@ -145,7 +145,7 @@ def task(
     Random choices come from numpy's generator, so that a figure does not change with the source of chance of releases.
     """
     policy = Policy.load({"version": 1, "columns": dict(columns), "require": list(require), "method": method})
-    with prepared(Job(source, policy, seed=seed)) as ready:
+    with prepared_run(Job(source, policy, seed=seed)) as ready:
         secret = hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
         entropy = int.from_bytes(hashlib.sha256(secret + b"method").digest())
         yield replace(ready.task, rng=np.random.default_rng(entropy))

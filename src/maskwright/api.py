@@ -20,8 +20,8 @@ from maskwright.models import MODELS
 from maskwright.pipeline.attacking import adversary_named, attack_target, belief_bound, target_of, targets_of
 from maskwright.pipeline.folder_contents import KeepPrivate
 from maskwright.pipeline.job import Job, input_files, metrics_named
-from maskwright.pipeline.publish import run
-from maskwright.pipeline.session import minimal_choices, prepared
+from maskwright.pipeline.publish import publish_release
+from maskwright.pipeline.session import minimal_choices, prepared_run
 from maskwright.policy.binding import reading_options as reading_of
 from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Event
@@ -80,7 +80,7 @@ def anonymize(
         into=into,
         metrics=metrics_named(metrics),
     )
-    return run(job, on_event, cancelled)
+    return publish_release(job, on_event, cancelled)
 
 
 def attack(
@@ -193,7 +193,7 @@ def plan_frontier(
     from maskwright.methods.codip import association_of, frontier_of
 
     job = Job(source, Policy.load(policy), memory=memory)
-    with prepared(job, on_event) as ready:
+    with prepared_run(job, on_event) as ready:
         cap = getattr(ready.resolved.method, "discernibility", None)
         if len(ready.task.summary.sensitive) < 2 or ready.task.summary.joint is None:
             raise UsageError(
@@ -253,13 +253,15 @@ def compare(
 
 def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:
     """Guess roles and hierarchies from the data, as a policy to be read and edited."""
-    from maskwright.suggest import suggest
+    from maskwright.suggest import suggest_for_table
 
     engine = open_engine()
     reading = reading or Reading()
     try:
         name = Path(source).name if isinstance(source, (str, Path)) else "the table"
-        return suggest(engine, engine.open(source, reading), preset=preset, name=name, reading=reading)
+        return suggest_for_table(
+            engine, engine.open(source, reading), preset=preset, name=name, reading=reading
+        )
     finally:
         engine.close()
 

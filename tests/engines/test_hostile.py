@@ -12,7 +12,7 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.errors import InputError
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from maskwright.policy.policy import Policy
 from maskwright.verification.verify import verify
 from tests.hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, Source, groups, policy, table
@@ -23,7 +23,7 @@ RECODINGS = ["generalise", "bucketize", "permute"]
 def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> tuple[list[str], Counter[Any]]:
     """Publish to a folder and verify it; the columns and, for each, how often each value was published."""
     out = folder / "release"
-    run(Job(source, Policy.load(asked), out, overwrite=out.exists(), engine=engine))
+    publish_release(Job(source, Policy.load(asked), out, overwrite=out.exists(), engine=engine))
     assert verify(out).ok
     assert not list(folder.rglob(CANARY)), "something of the table was run"
     opened = open_engine()  # whatever wrote it

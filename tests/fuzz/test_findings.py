@@ -21,7 +21,7 @@ from maskwright.engines.duckdb.database import told
 from maskwright.errors import LONGEST, HierarchyError, InputError, MaskwrightError, PolicyError
 from maskwright.hierarchies import WAYS
 from maskwright.hierarchies import files as hierarchy_file
-from maskwright.pipeline.attacking import knowledge
+from maskwright.pipeline.attacking import knowledge_statements
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import dump_yaml, load_yaml
 from tests.patients import POLICY
@@ -121,7 +121,7 @@ def test_bombs_are_refused_quickly_and_in_little_memory(name: str, tmp_path: Pat
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
 def test_files_without_an_end() -> None:
     refused_quickly(lambda: Policy.load("/dev/zero"), "larger than")
-    refused_quickly(lambda: knowledge(["@/dev/zero"]), "larger than")
+    refused_quickly(lambda: knowledge_statements(["@/dev/zero"]), "larger than")
     refused_quickly(lambda: WAYS["file"](file="/dev/zero").build("a", ["x"], Path(), ()), "no such file")
 
 

@@ -16,7 +16,7 @@ import maskwright as mw
 from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.installation_key import NAME
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 
 KINDS = ("csv", "parquet", "pandas", "polars", "pyarrow", "duckdb")
 RECODINGS: dict[str, Any] = {
@@ -123,4 +123,4 @@ def publish(
     source = as_kind(data, kind, folder)
     destination = folder / "release" if kind in ("csv", "parquet") else None
     job = Job(source, mw.Policy.load(made), destination, True, seed, attacks=(), keep_private="none")
-    return {name: columns_of(table, kind) for name, table in run(job).tables.items()}
+    return {name: columns_of(table, kind) for name, table in publish_release(job).tables.items()}

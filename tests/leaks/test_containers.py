@@ -18,7 +18,7 @@ import pytest
 import maskwright as mw
 from maskwright.engines.sql import passing
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from tests.amounts import crossed
 from tests.leaks.tables import RECODINGS
 
@@ -93,7 +93,7 @@ def carried(table: Any, kind: str) -> bytes:
 def test_tables_that_are_handed_back(kind: str, recoding: str) -> None:
     for passes in (False, True):
         source = handed_in(kind)
-        release = run(Job(source, policy(recoding, passes), attacks=()))
+        release = publish_release(Job(source, policy(recoding, passes), attacks=()))
         assert release.grouping.dropped_rows == 2, "the test must drop somebody"
         for name, table in release.tables.items():
             content = carried(table, kind)
@@ -110,7 +110,7 @@ def test_the_markers_would_be_seen() -> None:
 @pytest.mark.parametrize(("recoding", "passes"), crossed(RECODINGS, [False, True]))
 def test_parquet_files(recoding: str, passes: bool, tmp_path: Path) -> None:
     secretive().to_parquet(tmp_path / "t.parquet")
-    run(Job(tmp_path / "t.parquet", policy(recoding, passes, "parquet"), tmp_path / "r", attacks=(),
+    publish_release(Job(tmp_path / "t.parquet", policy(recoding, passes, "parquet"), tmp_path / "r", attacks=(),
             keep_private="none"))  # fmt: skip
     files = sorted((tmp_path / "r" / "public").glob("*.parquet"))
     assert len(files) == (2 if recoding.startswith("bucketize") else 1)
@@ -166,7 +166,7 @@ def test_a_bloom_filter_knows_published_values_only(
         frame.loc[suppressed, name] = gone
     frame.to_parquet(tmp_path / "t.parquet")
     made = policy("generalise", True, "parquet")
-    run(Job(tmp_path / "t.parquet", made, tmp_path / "r", attacks=(), keep_private="none"))
+    publish_release(Job(tmp_path / "t.parquet", made, tmp_path / "r", attacks=(), keep_private="none"))
     path = tmp_path / "r" / "public" / "data.parquet"
     assert excluded(path, column, never) >= 50, "the filter must tell what never was"
     assert excluded(path, column, gone) >= excluded(path, column, never) - 8
@@ -181,7 +181,7 @@ def test_a_bloom_filter_knows_published_values_only(
 def test_times_and_modes(form: str, tmp_path: Path) -> None:
     """All of public/ has one time in whole seconds: how long a step took is not told. private/ is the owner's alone."""
     secretive().to_csv(tmp_path / "t.csv", index=False)
-    run(Job(tmp_path / "t.csv", policy("generalise", True, form), tmp_path / "r", attacks=()))
+    publish_release(Job(tmp_path / "t.csv", policy("generalise", True, form), tmp_path / "r", attacks=()))
     public = [tmp_path / "r" / "public", *(tmp_path / "r" / "public").rglob("*")]
     assert len(public) >= 5
     [time] = {p.stat().st_mtime_ns for p in public}
@@ -201,7 +201,7 @@ def test_files_do_not_depend_on_the_day(tmp_path: Path) -> None:
             destination.parent.mkdir(exist_ok=True)
             job = Job(tmp_path / "t.csv", policy("permute", True, form), destination, True, 1, attacks=(),
                       keep_private="none")  # fmt: skip
-            run(job)
+            publish_release(job)
             contents.append({p.name: p.read_bytes() for p in sorted((destination / "public").iterdir())})
         assert contents[0] == contents[1]
 
@@ -215,7 +215,9 @@ def test_many_rows_are_cut_by_number(tmp_path: Path) -> None:
     )
     made = {"version": 1, "columns": {"town": "quasi-identifier", "disease": "sensitive"},
             "require": [{"model": "k-anonymity", "k": 5}], "method": {"name": "optimal-lattice"}}  # fmt: skip
-    run(Job(tmp_path / "t.parquet", mw.Policy.load(made), tmp_path / "r", attacks=(), keep_private="none"))
+    publish_release(
+        Job(tmp_path / "t.parquet", mw.Policy.load(made), tmp_path / "r", attacks=(), keep_private="none")
+    )
     meta = pq.ParquetFile(tmp_path / "r" / "public" / "data.parquet").metadata
     sizes = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
     assert sum(sizes) == n

@@ -22,7 +22,7 @@ from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.errors import PolicyNotMet
 from maskwright.pipeline.installation_key import NAMED
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from tests.leaks.tables import KINDS, METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 DATA = people(160)
@@ -40,7 +40,7 @@ def public(folder: Path) -> dict[str, bytes]:
 
 
 def released(source: Any, made: dict[str, Any], folder: Path) -> dict[str, bytes]:
-    run(Job(source, mw.Policy.load(made), folder, attacks=(), keep_private="none"))
+    publish_release(Job(source, mw.Policy.load(made), folder, attacks=(), keep_private="none"))
     return public(folder)
 
 
@@ -55,7 +55,7 @@ def together(tables: dict[str, dict[str, list[Any]]]) -> list[Any]:
 
 
 def grouped(source: Any, made: dict[str, Any], kind: str) -> list[Any]:
-    found = run(Job(source, mw.Policy.load(made), attacks=()))
+    found = publish_release(Job(source, mw.Policy.load(made), attacks=()))
     return together({name: columns_of(table, kind) for name, table in found.tables.items()})
 
 
@@ -144,7 +144,7 @@ def test_another_container(method: str, recoding: str, kind: str, tmp_path: Path
     first = grouped(as_kind(DATA, "polars", tmp_path), made, "polars")
     destination = tmp_path / "release" if kind in ("csv", "parquet") else None
     job = Job(as_kind(DATA, kind, tmp_path), mw.Policy.load(made), destination, attacks=())
-    found = {name: columns_of(table, kind) for name, table in run(job).tables.items()}
+    found = {name: columns_of(table, kind) for name, table in publish_release(job).tables.items()}
     assert together(found) == first
 
 
@@ -209,7 +209,7 @@ def test_another_person_draws_everything_anew(tmp_path: Path) -> None:
 
 def lines(source: Any, made: dict[str, Any]) -> list[Any]:
     """`when` of the published rows, in their order."""
-    found = run(Job(source, mw.Policy.load(made), attacks=())).tables
+    found = publish_release(Job(source, mw.Policy.load(made), attacks=())).tables
     return next(columns["when"] for t in found.values() if "when" in (columns := columns_of(t, "polars")))
 
 
@@ -254,7 +254,7 @@ def test_running_again_until_a_draw_passes_a_gate(tmp_path: Path, monkeypatch: p
 
     def outcome() -> str:
         try:
-            run(Job(as_kind(data, "polars", tmp_path), mw.Policy.load(made), attacks=()))
+            publish_release(Job(as_kind(data, "polars", tmp_path), mw.Policy.load(made), attacks=()))
         except PolicyNotMet:
             return "refused"
         return "published"

@@ -18,7 +18,7 @@ import maskwright as mw
 from maskwright.kernels import randomness
 from maskwright.pipeline.installation_key import installation_key
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from tests.leaks.tables import METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 SOURCE = Path(maskwright.__path__[0])
@@ -141,7 +141,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def published(method: str, recoding: str, passes: bool, folder: Path, seed: int | None = None) -> Any:
     made = mw.Policy.load(policy(method, recoding, passes))
     job = Job(as_kind(DATA, "polars", folder), made, seed=seed, attacks=())
-    return {n: tuple(columns_of(t, "polars").items()) for n, t in run(job).tables.items()}
+    return {n: tuple(columns_of(t, "polars").items()) for n, t in publish_release(job).tables.items()}
 
 
 CASES = [(method, "generalise" if method == "codip" else "permute", False) for method in METHODS]
@@ -191,7 +191,7 @@ def test_a_release_on_disk_asks_the_system_too(tmp_path: Path, watched: Counter[
     """A whole release on disk with attacks and report would use fixed seeds for those; without them, nothing else."""
     job = Job(as_kind(DATA, "csv", tmp_path), mw.Policy.load(policy("mask")), tmp_path / "r", attacks=(),
               keep_private="none")  # fmt: skip
-    run(job)
+    publish_release(job)
     assert watched == {"bytes of the system": 32}
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from tests.leaks.tables import METHODS, as_kind, columns_of, forget_key, people, policy
 
 N = 160
@@ -37,7 +37,7 @@ def rearranged(data: dict[str, list[Any]], order: Any) -> dict[str, list[Any]]:
 def released(data: dict[str, list[Any]], made: dict[str, Any], folder: Path) -> tuple[Any, ...]:
     """Groups by their labels and counts, and the rows of every table as a multiset."""
     job = Job(as_kind(data, "polars", folder), mw.Policy.load(made), seed=11, attacks=())
-    release = run(job)
+    release = publish_release(job)
     tables = {}
     for name, table in release.tables.items():
         columns = columns_of(table, "polars")
@@ -82,7 +82,7 @@ def test_unseeded_ties_are_drawn(tmp_path: Path) -> None:
     for i in range(12):
         if i % 2 == 0:
             forget_key()
-        grouping = run(Job(source, made, attacks=())).grouping
+        grouping = publish_release(Job(source, made, attacks=())).grouping
         groups.append((tuple(grouping.allocation.cells.tolist()), tuple(grouping.allocation.groups.tolist())))
     assert groups[::2] == groups[1::2]
     assert len(set(groups)) == 6

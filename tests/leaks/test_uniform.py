@@ -23,7 +23,7 @@ from maskwright.kernels.randomness import generator, secret_key
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from tests.leaks.tables import as_kind, columns_of
 from tests.methods.row_tables import Table, build
 
@@ -79,7 +79,7 @@ def published(recoding: str, passes: bool, seed: int | None, folder: Path) -> di
          "method": {"name": "optimal-lattice"}, "recoding": recoding}
     )  # fmt: skip
     job = Job(as_kind(towns(), "polars", folder), made, seed=seed, attacks=())
-    return {name: columns_of(table, "polars") for name, table in run(job).tables.items()}
+    return {name: columns_of(table, "polars") for name, table in publish_release(job).tables.items()}
 
 
 CASES = [("generalise", True), ("generalise", False), ("bucketize", True), ("bucketize", False),

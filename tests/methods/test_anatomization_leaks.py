@@ -15,7 +15,7 @@ from maskwright.methods import METHODS
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline.belief_gates import judge
+from maskwright.pipeline.belief_gates import judge_belief
 from maskwright.promise.method_promise import promise_of_method
 from maskwright.worlds import reference_methods
 from maskwright.worlds.reference_methods import anatomy_publications
@@ -122,7 +122,7 @@ def test_the_belief_of_who_knows_the_method_is_not_vouched_for() -> None:
     target, _ = published("ppabcd", 0)
     assert not Minimality().applies(target)
     asked = BeliefAtMost(max="1/2", attribute="s")
-    found = judge(asked, target)
+    found = judge_belief(asked, target)
     assert (found.ok, found.status, found.worst) == (False, "measured", 1)
     assert "anatomized" in found.why
-    assert judge(BeliefAtMost(max="1/2", attribute="s", adversary="neighbour"), target).ok
+    assert judge_belief(BeliefAtMost(max="1/2", attribute="s", adversary="neighbour"), target).ok

@@ -18,7 +18,7 @@ from maskwright.errors import PolicyNotMet
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
-from maskwright.pipeline.belief_gates import PUBLIC_ONLY, counting, verify_release
+from maskwright.pipeline.belief_gates import PUBLIC_ONLY, counting_attacks, verify_release
 from maskwright.policy.binding import method_of, models_of
 from maskwright.policy.calibration import calibrated_models
 from tests.patients import Command, forget, leftovers, patients, write_csv
@@ -349,7 +349,7 @@ def test_an_attack_that_contradicts_a_proof_stops_the_release(
 
 
 def test_which_attacks_count_for_whom() -> None:
-    counted = {name: counting(adversary) for name, adversary in ADVERSARIES.items()}
+    counted = {name: counting_attacks(adversary) for name, adversary in ADVERSARIES.items()}
     assert counted["neighbour"] == counted["journalist"]
     assert "homogeneity" in counted["neighbour"]
     assert {"minimality", "background-knowledge", "absence", "linkage"}.isdisjoint(counted["neighbour"])

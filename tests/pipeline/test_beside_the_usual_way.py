@@ -122,7 +122,7 @@ def test_nothing_is_handed_over_before_it_is_judged(monkeypatch: pytest.MonkeyPa
         return [replace(verdict, ok=False) for verdict in verdicts]
 
     monkeypatch.setattr(DuckDBEngine, "hand_over", lambda *_: handed.append("a table"))
-    monkeypatch.setattr("maskwright.pipeline.publish.judged", refused)
+    monkeypatch.setattr("maskwright.pipeline.publish.decide_beliefs", refused)
     frame = pl.DataFrame({"age": [20 + i // 4 for i in range(40)], "d": ["a", "a", "a", "b"] * 10})
     with pytest.raises(PolicyNotMet):
         mw.anonymize(frame, policy({"age": "quasi-identifier", "d": "sensitive"}))

@@ -18,9 +18,9 @@ from maskwright.pipeline import history
 from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.installation_key import NAME, NAMED, installation_key
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.publish import run
+from maskwright.pipeline.publish import publish_release
 from maskwright.pipeline.random_keys import Chance
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 
 TABLE = {"age": [20, 21, 40, 41] * 3, "disease": ["a", "b", "c", "d"] * 3}
 POLICY: dict[str, Any] = {
@@ -102,7 +102,7 @@ def test_refused(
     if named:
         monkeypatch.setenv(NAMED, str(path))
     with pytest.raises(UsageError, match=said) as problem:
-        run(Job(table(), mw.Policy.load(POLICY), tmp_path / "release", attacks=()))
+        publish_release(Job(table(), mw.Policy.load(POLICY), tmp_path / "release", attacks=()))
     assert str(path) in str(problem.value)
     assert "ab" * 8 not in str(problem.value)
     assert not (tmp_path / "release").exists()
@@ -153,7 +153,7 @@ def test_a_key_that_cannot_be_read() -> None:
 
 
 def test_keys_of_a_run_tell_nothing_of_each_other() -> None:
-    with prepared(Job(table(), mw.Policy.load(POLICY))) as ready:
+    with prepared_run(Job(table(), mw.Policy.load(POLICY))) as ready:
         chance = Chance(b"k" * 32)
         keys = chance.keys(ready.resolved, ready.content, ready.fingerprint)
         assert keys == chance.keys(ready.resolved, ready.content, ready.fingerprint)
@@ -172,7 +172,7 @@ def test_content_does_not_depend_on_the_names_of_people() -> None:
     def content(names: list[str], ages: list[int]) -> str:
         made = POLICY | {"unit": "who", "method": "optimal-lattice", "recoding": "generalise"}
         frame = pd.DataFrame({"who": names, "age": ages, "disease": list("aabbabab")})
-        with prepared(Job(frame, mw.Policy.load(made))) as ready:
+        with prepared_run(Job(frame, mw.Policy.load(made))) as ready:
             return content_hash(ready.task.summary)
 
     ages = [20, 30, 20, 30, 40, 40, 20, 20]
@@ -195,7 +195,7 @@ def looked(release: Any) -> tuple[int, int, bool]:
 
 def test_the_same_settings_are_another_look_only_with_another_key() -> None:
     def again(**options: Any) -> tuple[int, int, bool]:
-        return looked(run(Job(table(), mw.Policy.load(POLICY), attacks=(), **options)))
+        return looked(publish_release(Job(table(), mw.Policy.load(POLICY), attacks=(), **options)))
 
     assert again() == (0, 0, False)
     assert again() == (0, 0, False)
@@ -204,16 +204,16 @@ def test_the_same_settings_are_another_look_only_with_another_key() -> None:
     assert again(seed=1) == (0, 2, True)
     assert again() == (0, 2, True)
     other = mw.Policy.load(POLICY | {"method": {"name": "anatomy", "l": 3}})
-    assert looked(run(Job(table(), other, attacks=()))) == (1, 0, True)
+    assert looked(publish_release(Job(table(), other, attacks=()))) == (1, 0, True)
     assert again() == (1, 2, True)
 
 
 def test_runs_of_earlier_versions_had_keys_of_their_own() -> None:
-    first = run(Job(table(), mw.Policy.load(POLICY), attacks=()))
+    first = publish_release(Job(table(), mw.Policy.load(POLICY), attacks=()))
     assert looked(first) == (0, 0, False)
     [path] = (history.state_folder() / "inputs").iterdir()
     line = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({k: v for k, v in line.items() if k != "key"}) + "\n", encoding="utf-8")
-    again = run(Job(table(), mw.Policy.load(POLICY), attacks=()))
+    again = publish_release(Job(table(), mw.Policy.load(POLICY), attacks=()))
     assert looked(again) == (0, 1, True)
     assert "other random choices" in again.history["why"]

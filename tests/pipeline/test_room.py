@@ -18,8 +18,16 @@ import maskwright as mw
 from maskwright.domain.method import Task
 from maskwright.errors import PolicyNotMet
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.room import Holders, bounds_of, halves_kept, more_than, room_for, rounded, warnings
-from maskwright.pipeline.session import Prepared, prepared
+from maskwright.pipeline.room import (
+    Holders,
+    bounds_of,
+    halves_kept,
+    more_than,
+    room_for,
+    room_warnings,
+    round_share,
+)
+from maskwright.pipeline.session import Prepared, prepared_run
 from tests.patients import Command, write_csv
 
 ROWS, HOLDING = 2000, 498  # one in 4.016
@@ -64,8 +72,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def warned(source: Path, made: mw.Policy) -> list[str]:
-    with prepared(Job(source, made)) as ready:
-        return warnings(ready.task, ready.resolved.method, ready.resolved.models)
+    with prepared_run(Job(source, made)) as ready:
+        return room_warnings(ready.task, ready.resolved.method, ready.resolved.models)
 
 
 # -- the estimate against counting --------------------------------------------------------------------------
@@ -143,7 +151,7 @@ def _halved(values: Any, share: Fraction, least: int) -> int:
     ],
 )  # fmt: skip
 def test_bounds_are_rounded_to_what_people_write(share: str, l: bool, rounds_to: str) -> None:  # noqa: E741
-    found = rounded(Fraction(share), inverse=l)
+    found = round_share(Fraction(share), inverse=l)
     assert found == Fraction(rounds_to)
     assert (1 / found if l else found) >= Fraction(share), "it has the room that was asked for"
 
@@ -176,7 +184,7 @@ def test_the_offered_bound_publishes_more_than_one_class(method: Any, seed: int,
     offered = re.search(r"(?:max|l): (\S+) leaves room", told[0])
     assert offered is not None
     assert warned(source, policy(offered[1], method, model)) == []
-    with prepared(Job(source, policy(offered[1], method, model))) as ready:
+    with prepared_run(Job(source, policy(offered[1], method, model))) as ready:
         assert ready.resolved.method.group(ready.task).classes.n > 1
 
 
@@ -259,9 +267,9 @@ def test_suppression_is_taken_into_account(tmp_path: Path) -> None:
     """What leaving rows out can reach is searched for, not refused in advance."""
     source = table(tmp_path, 400, 110)
     drops = {"name": "optimal-lattice", "suppression": "10%", "suppress": "failing-classes"}
-    with prepared(Job(source, policy("4", drops, "simple-l-diversity"))) as ready:
+    with prepared_run(Job(source, policy("4", drops, "simple-l-diversity"))) as ready:
         assert not any(impossible(ready))
-    with prepared(Job(source, policy("4", drops | {"suppression": "1%"}, "simple-l-diversity"))) as ready:
+    with prepared_run(Job(source, policy("4", drops | {"suppression": "1%"}, "simple-l-diversity"))) as ready:
         assert any(impossible(ready))
 
 
@@ -286,7 +294,7 @@ def test_what_is_refused_in_advance_no_search_could_have_found(tmp_path: Path) -
                 ).require[1:]
             }
         )
-        with prepared(Job(source, made)) as ready:
+        with prepared_run(Job(source, made)) as ready:
             try:
                 refuse_impossible(ready.task, ready.resolved.method, ready.resolved.models)
             except PolicyNotMet:

@@ -15,7 +15,7 @@ import maskwright as mw
 from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import InputError, MaskwrightError, PolicyError, PolicyNotMet
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 from maskwright.verification.verify import verify
 from tests.patients import write_csv
 
@@ -270,7 +270,7 @@ def test_weights_that_no_search_looks_at_are_no_way_to_draw_again(source: Path, 
     size = {"model": "k-anonymity", "k": 3}
 
     def key(table: Path, made: mw.Policy) -> bytes:
-        with prepared(Job(table, made)) as ready:
+        with prepared_run(Job(table, made)) as ready:
             return ready.keys.groups
 
     asked = [policy(size), policy(size, weight="w"), policy(size, gate, weight="w", household="home")]

@@ -23,7 +23,7 @@ from maskwright.pipeline.folder_contents import Written, data_dictionary, for_re
 from maskwright.pipeline.history import Looked
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import Run
-from maskwright.pipeline.publish import run as publish
+from maskwright.pipeline.publish import publish_release as publish
 from maskwright.pipeline.session import Prepared
 from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Progress

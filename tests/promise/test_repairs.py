@@ -50,15 +50,17 @@ def rows_are_counted_as_people(patch: Patch) -> None:
 
 def nothing_is_asked(patch: Patch) -> None:
     """Fail open: what no attack took into account does not count."""
-    patch.setattr(belief_gates, "unanswered", lambda *_, **__: None)
+    patch.setattr(belief_gates, "_unanswered", lambda *_, **__: None)
 
 
 def facts_of_the_same_row_are_left_out(patch: Patch) -> None:
     covered("_columns")(patch)
     covered("_method")(patch)
-    counting = belief_gates.counting
+    counting = belief_gates.counting_attacks
     patch.setattr(
-        belief_gates, "counting", lambda adversary: [n for n in counting(adversary) if n != "background-join"]
+        belief_gates,
+        "counting_attacks",
+        lambda adversary: [n for n in counting(adversary) if n != "background-join"],
     )
     nothing_is_asked(patch)
 
@@ -66,7 +68,7 @@ def facts_of_the_same_row_are_left_out(patch: Patch) -> None:
 def tables_are_judged_apart(patch: Patch) -> None:
     covered("_tables")(patch)
     covered("_sets")(patch)
-    patch.setattr(belief_gates, "together", lambda *_: [])
+    patch.setattr(belief_gates, "_joint_beliefs", lambda *_: [])
 
 
 def the_plan_is_no_ingredient(patch: Patch) -> None:
@@ -79,9 +81,11 @@ def gates_refer_to_the_whole_table(patch: Patch) -> None:
 
 def insensitive_columns_say_nothing(patch: Patch) -> None:
     covered("_insensitive")(patch)
-    counting = belief_gates.counting
+    counting = belief_gates.counting_attacks
     patch.setattr(
-        belief_gates, "counting", lambda adversary: [n for n in counting(adversary) if n != "passing-columns"]
+        belief_gates,
+        "counting_attacks",
+        lambda adversary: [n for n in counting(adversary) if n != "passing-columns"],
     )
     nothing_is_asked(patch)
 
@@ -91,7 +95,7 @@ def seeds_are_no_ingredient(patch: Patch) -> None:
 
 
 def labels_are_those_of_the_method(patch: Patch) -> None:
-    patch.setattr(publish, "rendered", lambda piece, _: piece)
+    patch.setattr(publish, "rendered_piece", lambda piece, _: piece)
 
 
 def facts_beside_a_unit_are_left_out(patch: Patch) -> None:

@@ -14,7 +14,7 @@ import maskwright as mw
 from maskwright.domain.method import Piece
 from maskwright.errors import Cancelled
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import prepared
+from maskwright.pipeline.session import prepared_run
 from maskwright.report import around
 from maskwright.report.around import look_around, other_settings
 from maskwright.report.search import search_section
@@ -37,7 +37,7 @@ def made(source: Path) -> Iterator[Piece]:
 
 
 def pieces(source: Path, asked: mw.Policy) -> Iterator[Piece]:
-    with prepared(Job(source, asked)) as ready:
+    with prepared_run(Job(source, asked)) as ready:
         yield from ready.resolved.method.pieces(ready.task)
 
 

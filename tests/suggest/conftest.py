@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from maskwright.engines.base import ColumnInfo, Domain, Kind, Recount
-from maskwright.suggest import Suggestion, suggest
+from maskwright.suggest import Suggestion, suggest_for_table
 
 
 @dataclass
@@ -24,7 +24,7 @@ class FakeTable:
 
 @dataclass
 class FakeEngine:
-    """Only what `suggest` may call; `calls` says what it did call."""
+    """Only what `suggest_for_table` may call; `calls` says what it did call."""
 
     name: str = "fake"
     calls: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Suggest:
     def __call__(
         self, data: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind] | None = None, **options: Any
     ) -> Suggestion:
-        return suggest(self.engine, fake_table(data, kinds), **options)  # type: ignore[arg-type]
+        return suggest_for_table(self.engine, fake_table(data, kinds), **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture

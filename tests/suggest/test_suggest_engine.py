@@ -13,7 +13,7 @@ import pytest
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading
 from maskwright.policy.policy import Policy
-from maskwright.suggest import PRESETS, Suggestion, suggest
+from maskwright.suggest import PRESETS, Suggestion, suggest_for_table
 
 ADULT = Path(str(files("maskwright") / "data" / "adult" / "adult.csv"))
 
@@ -26,7 +26,7 @@ def engine() -> Iterator[Engine]:
 
 
 def suggested(engine: Engine, source: Any, **options: Any) -> Suggestion:
-    return suggest(engine, engine.open(source, Reading()), **options)
+    return suggest_for_table(engine, engine.open(source, Reading()), **options)
 
 
 def usable(engine: Engine, source: Any, found: Suggestion, folder: Path) -> None:

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from maskwright.engines.base import Kind
 from maskwright.suggest.hierarchy_guess import (
     SPARSE,
-    build,
-    coarsening,
-    intervals,
-    nice,
-    plain,
+    build_on_values,
+    guess_hierarchy,
+    nested_intervals,
+    plain_number,
+    round_number,
     without_exact,
 )
 from tests.suggest.test_suggest_roles import facts
 
 
 def spec(name: str, topic: str | None, values: Sequence[Any], kind: Kind = "text", k: int = 5) -> Any:
-    return coarsening(facts(name, values, kind), topic, k).hierarchy
+    return guess_hierarchy(facts(name, values, kind), topic, k).hierarchy
 
 
 def test_ages_get_the_usual_widths() -> None:
@@ -59,16 +59,16 @@ def test_widths_follow_the_range(values: list[float], widths: list[str]) -> None
 
 def test_few_unknown_numbers_may_be_codes() -> None:
     assert spec("x", None, [1, 2, 3, 4] * 20) == "suppress"
-    many = coarsening(facts("x", [i % 40 for i in range(400)]), None, 5)
+    many = guess_hierarchy(facts("x", [i % 40 for i in range(400)]), None, 5)
     assert "intervals" in many.hierarchy
     assert "codes" in many.notes[0]
 
 
 def test_decimal_commas_are_pointed_out() -> None:
-    found = coarsening(facts("Gewicht", [f"{50 + i % 40},{i % 10}" for i in range(200)]), "body", 5)
+    found = guess_hierarchy(facts("Gewicht", [f"{50 + i % 40},{i % 10}" for i in range(200)]), "body", 5)
     assert found.hierarchy == "suppress"
     assert "decimal comma" in found.notes[0]
-    assert coarsening(facts("job", ["a", "b"] * 9), "occupation", 5).notes == ()
+    assert guess_hierarchy(facts("job", ["a", "b"] * 9), "occupation", 5).notes == ()
 
 
 def test_one_number_has_no_intervals() -> None:
@@ -82,7 +82,7 @@ def test_one_number_has_no_intervals() -> None:
 )  # fmt: skip
 def test_the_format_of_dates_is_found(written: str, form: str) -> None:
     values = [written.format(d=d, m=m) for d in range(1, 29) for m in range(1, 13)]
-    found = coarsening(facts("x", values), "date", 5)
+    found = guess_hierarchy(facts("x", values), "date", 5)
     assert found.hierarchy == {"dates": ["week", "month", "quarter", "year"], "format": form}
     assert found.notes == ()
 
@@ -93,13 +93,15 @@ def test_iso_dates_need_no_format() -> None:
 
 
 def test_days_that_may_be_months_are_pointed_out() -> None:
-    found = coarsening(facts("x", [f"0{d}/0{m}/1970" for d in range(1, 9) for m in range(1, 9)]), "date", 5)
+    found = guess_hierarchy(
+        facts("x", [f"0{d}/0{m}/1970" for d in range(1, 9) for m in range(1, 9)]), "date", 5
+    )
     assert "day or month" in found.notes[0]
 
 
 def test_a_value_that_does_not_fit_leaves_suppression() -> None:
     values = [f"{d:02}.01.1970" for d in range(1, 29)] + ["spring 1970"]
-    found = coarsening(facts("x", values), "date", 5)
+    found = guess_hierarchy(facts("x", values), "date", 5)
     assert found.hierarchy == "suppress"
     assert "do not fit" in found.notes[0]
     assert "spring" not in str(found.notes)
@@ -115,7 +117,7 @@ def test_postcodes_are_masked_from_the_right() -> None:
 
 
 def test_lost_zeros_are_pointed_out() -> None:
-    found = coarsening(facts("zip", [501, 1001, 90210] * 9, "integer"), "postcode", 5)
+    found = guess_hierarchy(facts("zip", [501, 1001, 90210] * 9, "integer"), "postcode", 5)
     assert "leading zeros" in found.notes[0]
 
 
@@ -135,16 +137,15 @@ def test_bands_are_merged_with_their_neighbours() -> None:
 
 def test_without_exact_leaves_every_level_but_the_first() -> None:
     seen = facts("age", [20 + i % 60 for i in range(600)])
-    found = without_exact(seen, coarsening(seen, "age", 5))
-    hierarchy = build(seen, found.hierarchy)
+    found = without_exact(seen, guess_hierarchy(seen, "age", 5))
+    hierarchy = build_on_values(seen, found.hierarchy)
     assert found.levels is not None
     assert [hierarchy.level_of(level) for level in found.levels] == [1, 2, 3, 4]
     assert hierarchy.top == 4
 
-
-def test_nice_numbers() -> None:
     asked = ["0.03", "0.7", "1", "1.1", "3", "7", "11", "60", "4000"]
-    assert [plain(nice(Decimal(x))) for x in asked] == ["0.05", "1", "1", "2", "5", "10", "20", "100", "5000"]
+    rounded = ["0.05", "1", "1", "2", "5", "10", "20", "100", "5000"]
+    assert [plain_number(round_number(Decimal(x))) for x in asked] == rounded
 
 
 @given(
@@ -155,12 +156,12 @@ def test_nice_numbers() -> None:
 def test_intervals_always_fit_and_their_ends_hold_enough(
     numbers: list[int | Decimal], topic: str | None, k: int
 ) -> None:
-    seen = facts("x", [plain(Decimal(n)) for n in numbers])
+    seen = facts("x", [plain_number(Decimal(n)) for n in numbers])
     assert seen.numbers is not None
-    found = intervals(seen.numbers, seen.counts, topic, k)
+    found = nested_intervals(seen.numbers, seen.counts, topic, k)
     if found is None:
         return
-    hierarchy = build(seen, found)
+    hierarchy = build_on_values(seen, found)
     enough = max(k, len(numbers) // SPARSE)
     as_numbers = Counter(Decimal(n) for n in numbers)
     if "below" in found:

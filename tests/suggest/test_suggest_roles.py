@@ -9,7 +9,7 @@ import pytest
 
 from maskwright.engines.base import Kind
 from maskwright.suggest.profile import Facts, is_date, look_at
-from maskwright.suggest.roles import Guess, guess
+from maskwright.suggest.roles import Guess, guess_role
 from maskwright.suggest.topics import identifier_topic, is_numbering, name_parts, name_topic
 from tests.suggest.conftest import FakeEngine, fake_table
 
@@ -22,7 +22,7 @@ def facts(name: str, values: Sequence[Any], kind: Kind = "text") -> Facts:
 
 
 def guessed(name: str, values: Sequence[Any], kind: Kind = "text") -> Guess:
-    return guess(facts(name, values, kind))
+    return guess_role(facts(name, values, kind))
 
 
 IDENTIFIERS = """

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest import Suggestion
-from maskwright.suggest.text import comment, flow, percent, scalar
+from maskwright.suggest.text import as_percent, comment_lines, yaml_flow, yaml_scalar
 from tests.suggest.conftest import Suggest
 
 HOSTILE = [
@@ -78,29 +78,29 @@ def test_any_values(values: list[str]) -> None:
 
 @given(st.text(st.characters(codec=None, exclude_categories=())), st.booleans())
 def test_a_scalar_is_the_text_it_was(text: str, numbers: bool) -> None:
-    for written in (scalar(text, numbers=numbers), flow({"key": [text]}, numbers=numbers)):
+    for written in (yaml_scalar(text, numbers=numbers), yaml_flow({"key": [text]}, numbers=numbers)):
         assert written.isprintable()
         read = load_yaml(written.encode(), "x")
         assert (read["key"][0] if isinstance(read, dict) else read) == text
-    assert yaml.safe_load(scalar(text)) == text
+    assert yaml.safe_load(yaml_scalar(text)) == text
 
 
 def test_bare_words_are_not_quoted() -> None:
-    assert [scalar(t) for t in ("age", "marital-status", "Größe", "birth date")] == [
+    assert [yaml_scalar(t) for t in ("age", "marital-status", "Größe", "birth date")] == [
         "age", "marital-status", "Größe", "birth date",
     ]  # fmt: skip
-    assert scalar("5", numbers=True) == "5"
-    assert [scalar(t) for t in ("5", "y", "N", "no", "a b ")] == ['"5"', '"y"', '"N"', '"no"', '"a b "']
+    assert yaml_scalar("5", numbers=True) == "5"
+    assert [yaml_scalar(t) for t in ("5", "y", "N", "no", "a b ")] == ['"5"', '"y"', '"N"', '"no"', '"a b "']
 
 
 def test_comments_stay_comments() -> None:
-    lines = comment("a\nversion: 2\r\u2028b " * 40, indent=2)
+    lines = comment_lines("a\nversion: 2\r\u2028b " * 40, indent=2)
     assert len(lines) > 3
     assert all(line.startswith("  # ") and line.isprintable() for line in lines)
 
 
 def test_percentages_never_hide_somebody() -> None:
-    assert [percent(n, 10_000) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
+    assert [as_percent(n, 10_000) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
         "0 %", "less than 0.1 %", "0.1 %", "12.3 %", "99.9 %", "100 %",
     ]  # fmt: skip
 

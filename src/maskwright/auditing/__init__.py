@@ -67,6 +67,7 @@ class _Audit:
         self.notes: list[str] = []
 
     def run(self, adversary: Adversary | None) -> Audit:
+        """The audit: requirements judged, beliefs of the adversary, and what else gives people away."""
         published, context = self.published, self.context()
         models = requirements(published)
         for model in models:
@@ -133,6 +134,7 @@ class _Audit:
         return sorted(found, key=lambda b: b.worst.upper, reverse=True)
 
     def population(self) -> Ints:
+        """How many people of the population fit each class, in the order of the classes."""
         table = self.engine.open(self.question.population, self.question.reading)
         bare = replace(self.published, specs=())
         found = link(self.engine, bare, table, population=True)
@@ -142,6 +144,7 @@ class _Audit:
         return found.people
 
     def findings(self, shown: Classes) -> Iterator[Finding]:
+        """Every leak that was found in the published table."""
         engine, published = self.engine, self.published
         yield from leaks.starred(published)
         yield from leaks.columns(engine, published)

@@ -51,6 +51,7 @@ def _masked(label: str) -> Callable[[str], bool]:
     head = label.removesuffix("*")
 
     def fits(value: str) -> bool:
+        """Is a value one that this mask can hide?"""
         if not label.strip("*"):
             return True
         if len(label) == len(value):
@@ -78,6 +79,7 @@ def _range(label: str) -> Callable[[str], bool] | None:
         return None
 
     def inside(value: str) -> bool:
+        """Is a value a number within the range?"""
         if not re.fullmatch(Number, value):
             return False
         x = to_fraction(value)

@@ -17,7 +17,7 @@ from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table
 from maskwright.engines.readers.containers import Container, examine
 from maskwright.suggest.profile import NUMBER, Facts, look_at
-from maskwright.suggest.roles import guess
+from maskwright.suggest.roles import guess_role
 
 LIMIT = 1_000_000  # so many rows are looked at for their order
 
@@ -80,7 +80,11 @@ def columns(engine: Engine, published: Published) -> Iterator[Finding]:
     if published.shown.classes.n and published.question.sensitive_table is None:
         alone = int((published.shown.classes.sizes == 1).sum())
         for name in published.other:
-            if guess(facts[name]).role == "identifier" or facts[name].near_unique or facts[name].distinct < 2:
+            if (
+                guess_role(facts[name]).role == "identifier"
+                or facts[name].near_unique
+                or facts[name].distinct < 2
+            ):
                 continue
             _, more = engine.uniqueness(published.table, [*published.quasi_identifiers, name])
             if more > alone:
@@ -93,7 +97,7 @@ def columns(engine: Engine, published: Published) -> Iterator[Finding]:
 
 
 def _identifier(published: Published, name: str, facts: Facts) -> Iterator[Finding]:
-    found = guess(facts)
+    found = guess_role(facts)
     reason = found.reason.removesuffix(": dropped")
     if found.role == "identifier" and facts.present and (found.topic is not None or facts.near_unique):
         if name in published.sensitive and found.topic is None:

@@ -82,6 +82,7 @@ def log_odds_sorted(counts: NDArray[np.int64]) -> float:
 
 
 def log_factorial(n: int) -> float:
+    """The natural logarithm of n!."""
     return math.lgamma(n + 1)
 
 
@@ -116,6 +117,7 @@ def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def trends(columns: Sequence[InOrder]) -> list[Trend]:
+    """The trends of those columns in which there is one."""
     found = [trend(column) for column in columns]
     return [t for t in found if t is not None]
 

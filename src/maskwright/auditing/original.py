@@ -245,6 +245,7 @@ def in_sequence(here: Ints, there: Ints) -> tuple[float, float, float]:
     places = {kind: np.flatnonzero(there == kind).tolist() for kind in np.unique(here).tolist()}
 
     def placed(kinds: list[int]) -> float:
+        """The share of the rows that can be matched one after the other."""
         at, count = -1, 0
         for kind in kinds:
             i = bisect_right(places[kind], at)

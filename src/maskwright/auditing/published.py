@@ -63,6 +63,7 @@ class Domains:
         self.known: dict[tuple[int, str], tuple[Table, Domain]] = {}
 
     def of(self, table: Table, name: str) -> Domain:
+        """The values of a column, counted once."""
         key = id(table), name  # the table is kept beside its domain, so that the number stays its own
         if key not in self.known:
             self.known[key] = table, self.engine.domain(table, name)
@@ -93,6 +94,7 @@ class Published:
 
     @property
     def rows(self) -> int:
+        """The number of published rows."""
         return self.shown.published_rows
 
 
@@ -132,6 +134,7 @@ def open_published(engine: Engine, question: Question, original: Table | None) -
 
 
 def require_columns(table: Table, names: Sequence[str], what: str) -> None:
+    """Refuse a table that lacks one of these columns."""
     there = [c.name for c in table.columns]
     for name in names:
         if name not in there:

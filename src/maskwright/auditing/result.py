@@ -11,7 +11,7 @@ from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.exact import number_text
 from maskwright.domain.release import json_value
 from maskwright.domain.verdict import Verdict
-from maskwright.pipeline.attacking import exceeding
+from maskwright.pipeline.attacking import beliefs_above
 from maskwright.report.details import detail_lines
 from maskwright.report.html import Markup, join, page, table, tag
 
@@ -38,6 +38,7 @@ class Finding:
     measures: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
+        """The finding as JSON."""
         return {
             "kind": self.kind,
             "severity": self.severity,
@@ -82,7 +83,7 @@ class Audit:
     @property
     def above(self) -> tuple[Beliefs, ...]:
         """The attacks whose worst belief is above the stated bound."""
-        return tuple(exceeding(self.beliefs, self.max_belief))
+        return tuple(beliefs_above(self.beliefs, self.max_belief))
 
     @property
     def ok(self) -> bool:

@@ -37,6 +37,7 @@ first steps:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        """Refuse the arguments, with the command that was probably meant."""
         wrong = re.search(r"invalid choice: '([^']+)' \(choose from (.*)\)", message)
         if wrong:  # all commands at once would hide the one that was meant
             close = difflib.get_close_matches(wrong[1], re.findall(r"'([^']+)'", wrong[2]), 1)
@@ -51,7 +52,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def parser() -> argparse.ArgumentParser:
+def _command_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print one JSON object for machines")
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     commands = main.add_subparsers(dest="command", metavar="command", required=True)
 
     def add(name: str, help_: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        """A subcommand with the options that all share."""
         command = commands.add_parser(name, help=help_, description=help_, parents=[shared])
         command.set_defaults(run=run)
         return command
@@ -261,9 +263,11 @@ def _add_ui(command: argparse.ArgumentParser) -> None:
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
     def names(text: str) -> list[str]:
+        """The column names in a comma-separated list."""
         return [name.strip() for name in text.split(",") if name.strip()]
 
     def add(flag: str, help_: str, **more: Any) -> None:
+        """Add one option."""
         command.add_argument(flag, help=help_, **more)
 
     command.add_argument("table", help="CSV or Parquet file; of a bucketized release the quasi-identifiers")
@@ -301,7 +305,9 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
     verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
     printed = Printed()
     try:
-        options = parser().parse_args(arguments, argparse.Namespace(stopping=stopping, tell=printed.tell))
+        options = _command_parser().parse_args(
+            arguments, argparse.Namespace(stopping=stopping, tell=printed.tell)
+        )
         code = int(options.run(options))
     except SystemExit as done:  # --help, --version
         code = int(done.code or 0)
@@ -356,11 +362,11 @@ def _anonymize(options: argparse.Namespace) -> int:
 
 def _publish(job: Any, options: argparse.Namespace) -> int:
     from maskwright.cli.terminal import Display, release_lines
-    from maskwright.pipeline.publish import run
+    from maskwright.pipeline.publish import publish_release
 
     stopping: Stopping = options.stopping
     with Display(quiet=options.json, verbose=options.verbose) as display:
-        release = run(job, stopping.watching(display.show), stopping.is_set)
+        release = publish_release(job, stopping.watching(display.show), stopping.is_set)
     _answer(options, release.as_dict(), release_lines(release))
     return 0 if release.ok else 1
 
@@ -501,8 +507,8 @@ def _attack(options: argparse.Namespace) -> int:
         adversary_named,
         attack_target,
         belief_bound,
-        exceeding,
-        knowledge,
+        beliefs_above,
+        knowledge_statements,
         target_of,
         targets_of,
     )
@@ -511,12 +517,12 @@ def _attack(options: argparse.Namespace) -> int:
     who = adversary_named(options.adversary, options.facts)
     attacks: list[Any] = options.attack or list(ATTACKS)
     if options.knowing:
-        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge(options.knowing))]  # type: ignore[call-arg]
+        attacks = [*attacks, ATTACKS["background-knowledge"](knowing=knowledge_statements(options.knowing))]  # type: ignore[call-arg]
     several = len(options.release) > 1
     target = targets_of(options.release) if several else target_of(options.release[0])
     found = attack_target(target, attacks, who)
     # nothing that was not attacked is below a bound
-    failed = bool(exceeding(found, bound)) or (bound is not None and not found)
+    failed = bool(beliefs_above(found, bound)) or (bound is not None and not found)
     answer = {"ok": not failed, "beliefs": [b.as_dict() for b in found]}
     _answer(options, answer, belief_lines(found, bound))
     return 1 if failed else 0

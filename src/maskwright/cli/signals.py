@@ -36,6 +36,7 @@ class Stopping:
         """Show events, and notice when it is too late to stop."""
 
         def watched(event: Event) -> None:
+            """Show the event, and note when the final step begins."""
             self.final = self.final or bool(event.data.get("final"))
             show(event)
 

@@ -16,7 +16,7 @@ from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.domain.exact import number_text
 from maskwright.domain.release import Release
 from maskwright.metrics import METRICS
-from maskwright.pipeline.attacking import exceeding
+from maskwright.pipeline.attacking import beliefs_above
 from maskwright.report.details import detail_lines
 from maskwright.runtime.events import Event
 
@@ -36,6 +36,7 @@ class Display:
         self.step, self.begin, self.last = "", time.monotonic(), 0.0
 
     def show(self, event: Event) -> None:
+        """Show an event, if the terminal is still there."""
         with suppress(OSError):  # the terminal may be gone: that is no reason to stop
             self._show(event)
 
@@ -125,6 +126,7 @@ def promise_lines(release: Release) -> Iterable[str]:
 
 
 def risk_lines(release: Release) -> Iterable[str]:
+    """Lines on the risk of each attack, before and after."""
     for beliefs in release.beliefs:
         before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
         if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
@@ -147,7 +149,7 @@ def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[s
     """One sentence per attack, the worst first; then the figures of each."""
     if not found:
         yield "No attack applies to this release: nothing is known about it."
-    above = exceeding(found, bound)
+    above = beliefs_above(found, bound)
     for beliefs in found:
         mark = "  ABOVE THE BOUND" if beliefs in above else ""
         if beliefs.kind == NOT_COMPUTED:
@@ -195,6 +197,7 @@ def comparison_lines(found: Comparison, folder: Path) -> Iterable[str]:
 
 
 def verification_lines(result: Verification) -> Iterable[str]:
+    """Lines on whether a release was verified."""
     yield "VERIFIED: the release is what it promises." if result.ok else "NOT VERIFIED."
     yield f"  {result.rows:,} rows in {result.classes:,} classes"
     yield from (f"  {verdict.sentence()}" for verdict in result.verdicts)

@@ -63,9 +63,11 @@ class Point:
         return max(counted, default=None)
 
     def risk(self, attack: str) -> Fraction | None:
+        """The belief that one attack reaches, or the worst of all; None: it was not measured."""
         return self.worst if attack == WORST else self.beliefs.get(attack)
 
     def as_dict(self) -> dict[str, Any]:
+        """The point as JSON."""
         return {
             "name": self.name,
             "status": self.status,
@@ -107,6 +109,7 @@ class Comparison:
         return any(p.status == "holds" for p in self.points)
 
     def as_dict(self) -> dict[str, Any]:
+        """The comparison as JSON, with the points that no other beats."""
         front = {p.name for p in self.front}
         return {
             "ok": self.ok,
@@ -143,6 +146,7 @@ def compare(
     progress = Progress(on_event, cancelled)
 
     def inside(event: Event) -> None:  # steps and notes of a run would drown those of the comparison
+        """Pass on the progress of a run, and nothing else of it."""
         if event.kind == "progress" and on_event:
             on_event(event)
 
@@ -161,7 +165,7 @@ def compare(
             key = kept.key(prints[look], candidate.policy, seed, costly)
             stored = kept.get(key)
             if stored is not None:
-                history.record(prints[look], history.policy_hash(candidate.policy), "compared")
+                history.record_outcome(prints[look], history.policy_hash(candidate.policy), "compared")
                 points.append(_point(candidate, stored, cached=True))
                 continue
             try:

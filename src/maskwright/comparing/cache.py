@@ -28,9 +28,11 @@ class Cache:
 
     @staticmethod
     def usual() -> Path:
+        """The folder in which comparisons are kept."""
         return private_folder(state_folder()) / "comparisons"
 
     def key(self, fingerprint: str, policy: Policy, seed: int | None, metrics: Sequence[str]) -> str:
+        """The name under which a run is kept: a hash of all that decides its outcome."""
         parts = [FORMAT, __version__, fingerprint, policy_hash(policy), seed, sorted(metrics)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -122,6 +122,7 @@ def chart(comparison: Comparison) -> Chart:
     off = [i for i, p in enumerate(shown) if p not in comparison.front]
 
     def series(name: str, members: list[int], join: bool) -> Series:
+        """The points with these numbers as a series of the chart."""
         texts = [f"{_no(comparison, shown[i])}: {shown[i].name}" for i in members]
         return Series(name, [places[i] for i in members], (), texts, [label[i] for i in members], join)
 

@@ -236,6 +236,7 @@ class Stage:
         shutil.rmtree(aside, ignore_errors=True)
 
     def close(self) -> None:
+        """Remove the folder and its lock."""
         if self.folder.exists():
             shutil.rmtree(self.folder, ignore_errors=True)
         disk.remove_locked(_piece(self.destination, self.token, "lock"), self._lock)
@@ -257,22 +258,26 @@ class Staging(Stage):
     """The release being built, public/ and private/, and the engine's spill files beside it."""
 
     def fill(self) -> None:
+        """Make the folders inside, private ones for the owner alone."""
         self.public.mkdir()
         self.private.mkdir(mode=0o700)
         self.spill = self.folder / "spill"
         self.spill.mkdir(mode=0o700)
 
     def protect(self) -> None:
+        """Make private files readable by the owner alone, and give public ones the same time."""
         for path in sorted(self.private.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
         _same_time(self.public)
 
     @property
     def public(self) -> Path:
+        """The folder of what is published."""
         return self.content / PUBLIC
 
     @property
     def private(self) -> Path:
+        """The folder of what stays with the publisher."""
         return self.content / PRIVATE
 
 

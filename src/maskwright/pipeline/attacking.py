@@ -92,7 +92,7 @@ def belief_bound(value: Any, name: str) -> Fraction | None:
     return bound
 
 
-def exceeding(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]:
+def beliefs_above(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beliefs]:
     """The attacks that lead to more than a stated bound. A belief in a range of values is none in a value."""
     if bound is None:
         return []
@@ -116,7 +116,7 @@ def _built(attack: Attack | str) -> Attack:
     return ATTACKS[attack]()
 
 
-def knowledge(given: Sequence[str]) -> tuple[str, ...]:
+def knowledge_statements(given: Sequence[str]) -> tuple[str, ...]:
     """Statements as the command line has them; `@file` stands for the statements in a file."""
     found = []
     for text in given:

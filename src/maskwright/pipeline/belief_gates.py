@@ -41,7 +41,7 @@ INSTEAD_OF_FACTS = (
 )
 
 
-def judged(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
+def decide_beliefs(verdicts: Sequence[Verdict], target: Target) -> tuple[Verdict, ...]:
     """The verdicts of a release; those on belief are decided anew, by attacking the release."""
     return tuple(_judged(verdict, target) for verdict in verdicts)
 
@@ -53,7 +53,7 @@ def _judged(verdict: Verdict, target: Target) -> Verdict:
             mine = verdict.part in (None, table.name) and _same(model, verdict)
             if mine and isinstance(model, BeliefAtMost):
                 others = tables[:i] + tables[i + 1 :]
-                return replace(judge(model, replace(table, beside=others)), part=verdict.part)
+                return replace(judge_belief(model, replace(table, beside=others)), part=verdict.part)
     return verdict
 
 
@@ -72,7 +72,7 @@ def _same(model: Model, verdict: Verdict) -> bool:
     return mine == (verdict.model, verdict.parameters, verdict.attribute)
 
 
-def judge(model: BeliefAtMost, target: Target) -> Verdict:
+def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
     """Attack the release as the adversary of one requirement, and hold the worst belief against the bound.
 
     The table that the requirement is about comes first; the others of the release are attacked together with it.
@@ -82,9 +82,9 @@ def judge(model: BeliefAtMost, target: Target) -> Verdict:
     adversary = adversary_named(model.adversary, model.facts)
     promises = [promise_of(about, column, adversary, model.sets, model.max) for column in columns]
     promise = next((p for p in promises if p.status == "measured"), promises[0])
-    found = attack_target(replace(about, beside=()), counting(adversary), adversary)
-    found = [b for b in found + together(about, adversary) if b.kind != NOT_COMPUTED]
-    unknown = unanswered(about, adversary, found, proven=promise.status == "guaranteed")
+    found = attack_target(replace(about, beside=()), counting_attacks(adversary), adversary)
+    found = [b for b in found + _joint_beliefs(about, adversary) if b.kind != NOT_COMPUTED]
+    unknown = _unanswered(about, adversary, found, proven=promise.status == "guaranteed")
     worst = max(found, key=lambda b: (b.worst.upper, len(ATTACKS[b.attack].takes)), default=None)
     upper = worst.worst.upper if worst else Fraction(0)
     value: Measured = upper if worst is None or worst.worst.interval is None else float(upper)
@@ -109,7 +109,7 @@ def judge(model: BeliefAtMost, target: Target) -> Verdict:
     )  # fmt: skip
 
 
-def together(target: Target, adversary: Adversary) -> list[Beliefs]:
+def _joint_beliefs(target: Target, adversary: Adversary) -> list[Beliefs]:
     """What the tables of a release tell together about the secrets of the first one."""
     if not target.beside:
         return []
@@ -131,13 +131,13 @@ def _without_the_method(found: Sequence[Beliefs]) -> Fraction:
     return max(shown, default=Fraction(0))
 
 
-def counting(adversary: Adversary) -> list[str]:
+def counting_attacks(adversary: Adversary) -> list[str]:
     """The attacks on sensitive values that this adversary can run."""
     known = adversary.knowledge
     return [name for name, attack in ATTACKS.items() if attack.about == "values" and attack.takes <= known]
 
 
-def unanswered(
+def _unanswered(
     target: Target, adversary: Adversary, found: Sequence[Beliefs], proven: bool = False
 ) -> str | None:
     """What the adversary knows that no attack took into account and no proof covers; None: there is no such thing."""
@@ -216,4 +216,4 @@ def verify_release(
     ):
         problem = "private/policy.yaml does not ask for what the manifest promises"
         return replace(result, problems=(*result.problems, problem))
-    return replace(result, verdicts=judged(result.verdicts, target))
+    return replace(result, verdicts=decide_beliefs(result.verdicts, target))

@@ -36,11 +36,13 @@ class _Parts:
         self.hash = hashlib.sha256(b"maskwright content 1\0")
 
     def texts(self, texts: Iterable[str | None]) -> None:
+        """Add texts to the hash, each with its length."""
         coded = [b"-" if t is None else b"+" + t.encode("utf-8", "surrogatepass") for t in texts]
         self.hash.update(np.array([len(coded), *map(len, coded)], dtype="<i8").tobytes())
         self.hash.update(b"".join(coded))
 
     def array(self, values: NDArray[Any], kind: str) -> None:
+        """Add an array to the hash, with its shape."""
         self.hash.update(np.array([values.ndim, *values.shape], dtype="<i8").tobytes())
         self.hash.update(np.ascontiguousarray(values, dtype=kind).data)
 

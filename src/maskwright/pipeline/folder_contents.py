@@ -112,7 +112,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         "path": None,
         "input": contents.source,
         "public_manifest": sha256(stage.public / store.MANIFEST),
-        "files": hashes(private),
+        "files": _file_hashes(private),
     }
     write_json(private / store.MANIFEST, record)
 
@@ -123,6 +123,7 @@ def _write_policy(policy: Policy, private: Path) -> None:
     copies: dict[str, str] = {}
 
     def kept(file: str) -> str:
+        """The path of a policy's file as the release knows it: of a copy where there is one."""
         place = policy.folder / file
         if file != population and file not in copies:
             copy = f"{HIERARCHIES}/{len(copies) + 1:02}-{place.name[-100:]}"
@@ -190,7 +191,7 @@ def _public_manifest(
         "promised": promised,
         "unit": release.policy.unit is not None,
         "seeded": release.seeded,
-        "files": hashes(folder),
+        "files": _file_hashes(folder),
     }
 
 
@@ -243,9 +244,10 @@ def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
     return columns
 
 
-def hashes(folder: Path) -> dict[str, str]:
+def _file_hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a value as indented JSON."""
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str), encoding="utf-8")

@@ -62,6 +62,7 @@ class Looked:
         return f"{tried}: a bound that holds for settings fixed in advance is only measured here"
 
     def as_dict(self) -> dict[str, Any]:
+        """The history as JSON."""
         return {
             "compared": self.compared,
             "run": self.runs,
@@ -103,6 +104,7 @@ def policy_hash(policy: Policy) -> str:
     """A hash of everything in a policy that decides the outcome; files count by their content, wherever they are."""
 
     def content(file: str) -> str:
+        """The hash of a file that the policy names."""
         try:
             return hashlib.sha256((policy.folder / file).read_bytes()).hexdigest()
         except OSError:
@@ -143,7 +145,7 @@ def looked_at(fingerprint: str, policy: str, key: str = NOTHING_DRAWN) -> Looked
     return Looked(len(compared), len(runs), since, draws=len({name for *_, name in again}))
 
 
-def record(fingerprint: str, policy: str, kind: Kind, key: str = NOTHING_DRAWN) -> None:
+def record_outcome(fingerprint: str, policy: str, kind: Kind, key: str = NOTHING_DRAWN) -> None:
     """Remember that the outcome of these settings on this input could be seen, drawn with the key of that name."""
     path = _path(fingerprint)
     private_folder(path.parent.parent)

@@ -71,6 +71,7 @@ def metrics_named(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def name_of(source: Any) -> str:
+    """The name of a table for messages: a file's name, a database's address, or the type of a frame."""
     if isinstance(source, Postgres):
         return str(source)
     return Path(masked(str(source))).name if isinstance(source, (str, Path)) else type(source).__name__

@@ -48,7 +48,7 @@ class Readable:
         return tuple(self.hierarchy.levels[0].labels[code] for code in self.of_code.tolist())
 
 
-def rendered(piece: Piece, policy: Policy) -> Piece:
+def rendered_piece(piece: Piece, policy: Policy) -> Piece:
     """The piece with its labels as they are written in the release."""
     grouping, task = piece.grouping, piece.task
     allowed = {
@@ -56,10 +56,10 @@ def rendered(piece: Piece, policy: Policy) -> Piece:
         for h in grouping.summary.attributes
         if h.attribute in task.levels
     }
-    return replace(piece, grouping=render(grouping, policy, allowed, task.census))
+    return replace(piece, grouping=_rendered_grouping(grouping, policy, allowed, task.census))
 
 
-def render(
+def _rendered_grouping(
     grouping: Grouping, policy: Policy, allowed: Mapping[str, Sequence[str]], census: Summary | None = None
 ) -> Grouping:
     """The grouping with its labels as they are written in the release.

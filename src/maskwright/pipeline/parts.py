@@ -32,12 +32,12 @@ from maskwright.pipeline.published_tables import (
     Layout,
     check_members,
     class_names,
-    compare,
     labels_of,
     make_tables,
     plan_tables,
-    planned,
-    recounted,
+    planned_recount,
+    recounted_classes,
+    require_equal_counts,
 )
 from maskwright.policy.binding import Resolved
 from maskwright.verification.verify import classes_from, measure
@@ -69,25 +69,29 @@ class MadePart:
 
     @property
     def name(self) -> str:
+        """The name of the part; empty for the only one."""
         return self.piece.name
 
     @property
     def grouping(self) -> Grouping:
+        """The classes of the part."""
         return self.piece.grouping
 
     @property
     def references(self) -> References:
+        """The distributions of the whole table that models compare with."""
         return References.of(self.grouping, self.piece.task.context)
 
     @property
     def needs(self) -> frozenset[Need]:
+        """The figures of a class that the part's models need."""
         return needs_of(self.models)
 
     def recount(self, engine: Engine, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
         """Measure tables as they are, and refuse them unless they are exactly what was planned and asked."""
         policy, summary = self.resolved.policy, self.grouping.summary
-        found = recounted(engine, tables, self.layouts)
-        compare(planned(self.grouping, self.plan, policy.recoding.name), found)
+        found = recounted_classes(engine, tables, self.layouts)
+        require_equal_counts(planned_recount(self.grouping, self.plan, policy.recoding.name), found)
         check_members(engine, tables, self.layouts, self.plan)
         if policy.unit:
             found = self.people(engine)
@@ -162,7 +166,7 @@ class MadePart:
         ancestors = "ancestors" in self.needs and self.grouping.ancestors is not None
         if not unit and not ancestors and not self.needs & {"population", "originals", "sample"}:
             return None
-        found = self.people(engine) if unit else recounted(engine, written, self.layouts)
+        found = self.people(engine) if unit else recounted_classes(engine, written, self.layouts)
         classes = self.furnish(Classes(found.people, found.rows), found)
         record: dict[str, Any] = {"labels": found.labels}
         record |= {"rows": found.rows.tolist(), "people": found.people.tolist()}
@@ -213,6 +217,7 @@ class MadePart:
 
 
 def needs_of(models: Sequence[Model]) -> frozenset[Need]:
+    """The figures of a class that any of these models needs."""
     return frozenset[Need]().union(*(model.needs() for model in models))
 
 

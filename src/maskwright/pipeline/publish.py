@@ -1,6 +1,6 @@
 """The pipeline, top to bottom: summarise, group, check, recode, write, verify, attack, report, rename into place.
 
-The API, the command line and the workbench all call `run` and nothing else.
+The API, the command line and the workbench all call `publish_release` and nothing else.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline import history, room
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
-from maskwright.pipeline.belief_gates import INSTEAD, judged, promises_of
+from maskwright.pipeline.belief_gates import INSTEAD, decide_beliefs, promises_of
 from maskwright.pipeline.folder_contents import Contents, KeepPrivate, Written, write_words
 from maskwright.pipeline.job import Job, command_of, input_files, name_of
-from maskwright.pipeline.label_text import rendered
+from maskwright.pipeline.label_text import rendered_piece
 from maskwright.pipeline.parts import MadePart, classes_of, make_part, models_for
 from maskwright.pipeline.published_tables import Layout
 from maskwright.pipeline.resource_checks import GATHERED, SHUFFLED, WORKED_ON
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 EXAMPLES = 5  # rows before and after, in the private report
 
 
-def run(
+def publish_release(
     job: Job,
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -150,6 +150,7 @@ class Run(Session):
         self.progress.note(f"written to {self.job.into}")
 
     def commit(self, pending: Pending) -> None:
+        """Commit the rows in the database, and say so when that fails after the folder was put in place."""
         try:
             pending.commit()
         except DestinationError as problem:
@@ -178,7 +179,7 @@ class Run(Session):
             self.progress.note(self.looked.sentence())
         try:
             kind: history.Kind = "compared" if self.job.trial else "run"
-            history.record(fingerprint, settings, kind, self.chance.name)
+            history.record_outcome(fingerprint, settings, kind, self.chance.name)
         except DestinationError as problem:
             if self.job.trial:
                 raise
@@ -191,11 +192,11 @@ class Run(Session):
         resolved = prepared.resolved
         with self.step("searching"):
             room.refuse_impossible(prepared.task, resolved.method, resolved.models)
-            self.tight = room.warnings(prepared.task, resolved.method, resolved.models)
+            self.tight = room.room_warnings(prepared.task, resolved.method, resolved.models)
             for line in self.tight:
                 self.progress.note(line)
             try:
-                pieces = [rendered(p, self.job.policy) for p in resolved.method.pieces(prepared.task)]
+                pieces = [rendered_piece(p, self.job.policy) for p in resolved.method.pieces(prepared.task)]
             except PolicyNotMet as problem:
                 asked = in_words(resolved.models, resolved.method.for_one_table())
                 raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
@@ -222,6 +223,7 @@ class Run(Session):
         return replace(made, rows=self.engine.sample(prepared.opened, EXAMPLES, made.columns))
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
+        """Note how many rows were suppressed."""
         if grouping.suppressed_rows:
             what = "published as *" if grouping.starred is not None else "dropped"
             rows = f"{grouping.suppressed_rows} of {grouping.summary.n_rows}"
@@ -266,7 +268,7 @@ class Run(Session):
         with self.step("attacking"):
             target = self.target(made, tables)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
-            verdicts, promises = judged(verdicts, target), promises_of(target)
+            verdicts, promises = decide_beliefs(verdicts, target), promises_of(target)
             for verdict in verdicts:
                 if not verdict.ok:
                     raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
@@ -370,10 +372,12 @@ class _Made:
 
     @property
     def resolved(self) -> Resolved:
+        """The policy with its columns found in the table."""
         return self.prepared.resolved
 
     @property
     def layouts(self) -> list[Layout]:
+        """The columns of every table that is written."""
         return [layout for part in self.parts for layout in part.layouts]
 
     @property
@@ -383,6 +387,7 @@ class _Made:
 
     @property
     def tables(self) -> dict[str, Table]:
+        """Every table that is written, by its name."""
         return {name: table for part in self.parts for name, table in part.tables.items()}
 
 

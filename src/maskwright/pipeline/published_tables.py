@@ -106,13 +106,13 @@ def make_tables(
     }
 
 
-def recounted(engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Layout]) -> Recount:
+def recounted_classes(engine: Engine, tables: Mapping[str, Table], layouts: Sequence[Layout]) -> Recount:
     """The classes of the tables as they are."""
     there = {x.name: engine.unfold(tables[x.name], x.sets) if x.sets else tables[x.name] for x in layouts}
     return recount_tables(engine, [(there[x.name], x.classes_by, x.sensitive) for x in layouts])
 
 
-def planned(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recount:
+def planned_recount(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recount:
     """What must be found: rows per class, and (where rows are people) how often each value in each class.
 
     Groups that share their labels are listed apart, but are one class.
@@ -128,7 +128,7 @@ def planned(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> Recoun
     return Recount(tuple(labels.texts for labels in shown), codes, rows, rows, values)
 
 
-def compare(expected: Recount, found: Recount) -> None:
+def require_equal_counts(expected: Recount, found: Recount) -> None:
     """The table must hold exactly the classes that were planned, row for row and value for value."""
     classes, size = _classes(expected, found)
     if not _equal(*(_totals([c], x.rows) for c, x in zip(classes, (expected, found), strict=True))):
@@ -159,6 +159,7 @@ def check_members(
     numbers = np.arange(len(plan.sizes))
 
     def pieces() -> Iterator[Recount]:
+        """The planned members of the groups, in pieces that fit in memory."""
         for begin in range(0, max(1, len(kept)), PIECE):
             some = kept[begin : begin + PIECE]
             codes, rows = np.stack([plan.groups[some], *(p.shown(some) for p in shown)]), plan.rows[some]
@@ -220,6 +221,7 @@ def class_names(grouping: Grouping, plan: Plan | GroupPlan, recoding: str) -> li
 
 
 def labels_of(grouping: Grouping, group: int) -> Labels:
+    """The labels of one group, as they are published."""
     return tuple(labels.texts[labels.of_group[group]] for labels in grouping.published_labels)
 
 

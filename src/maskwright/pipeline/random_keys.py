@@ -44,6 +44,7 @@ class Chance:
 
     @staticmethod
     def of(seed: int | None) -> Chance:
+        """The key that a seed gives, or that of this installation."""
         if seed is not None:
             return Chance(secret_key(seed), seeded=True)
         key = installation_key()

@@ -51,6 +51,7 @@ class Holders:
 
     @property
     def most(self) -> int:
+        """The rows of the most frequent value."""
         return self.counts[0] if self.counts else 0
 
     def sentence(self) -> str:
@@ -164,7 +165,7 @@ def _refuse_as_one_class(task: Task, models: Sequence[Model]) -> None:
             raise PolicyNotMet(f"even with all rows in one group, {verdict.sentence()}{remedy}")
 
 
-def warnings(task: Task, method: Method, models: Sequence[Model]) -> list[str]:
+def room_warnings(task: Task, method: Method, models: Sequence[Model]) -> list[str]:
     """What to say before the search: bounds that leave no room for classes, or hardly any."""
     table, found = method.for_one_table(), []
     if not table.decisions().shaped_by_bounds or not task.summary.rows_are_people:
@@ -290,7 +291,7 @@ def nearest_with_room(
     added = {id(m) for m in added_models(models, method)}
     others = [m for m in models if m is not bound.model and id(m) not in added]
     for _ in range(TRIED):
-        value = rounded(share, inverse=bound.model.share_setting == "l")
+        value = round_share(share, inverse=bound.model.share_setting == "l")
         if value is None:
             return None
         update = {bound.model.share_setting: value}
@@ -309,7 +310,7 @@ def _odds(share: Fraction, times: Fraction) -> Fraction:
     return times * share / (1 - share + times * share)
 
 
-def rounded(share: Fraction, inverse: bool = False) -> Fraction | None:
+def round_share(share: Fraction, inverse: bool = False) -> Fraction | None:
     """A round number at or above a share, near it: 1/3, 0.4, 0.85; inverse: one in l, for l.
 
     None: there is none below 1.

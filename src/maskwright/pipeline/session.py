@@ -26,7 +26,7 @@ from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job, engine_of
 from maskwright.pipeline.random_keys import Chance, Keys
 from maskwright.pipeline.resource_checks import Output, check_disk, check_memory, usual_times, working_memory
-from maskwright.pipeline.survey import surveyed
+from maskwright.pipeline.survey import with_survey_design
 from maskwright.policy.binding import Resolved, flagged_of, reading_options, resolve_policy
 from maskwright.policy.policy import Policy
 from maskwright.runtime import disk
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def prepared(
+def prepared_run(
     job: Job,
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -55,9 +55,9 @@ def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -
     """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
     from maskwright.methods._lattice.minimal_nodes import minimal_nodes
 
-    with prepared(job, on_event) as ready:
+    with prepared_run(job, on_event) as ready:
         with suppress(DestinationError):  # the levels that a search finds are an outcome too
-            history.record(ready.fingerprint, history.policy_hash(job.policy), "run")
+            history.record_outcome(ready.fingerprint, history.policy_hash(job.policy), "run")
         return minimal_nodes(ready.task, **node_options(job.policy))
 
 
@@ -115,7 +115,7 @@ class Session:
             census = None
             if resolved.census is not None:
                 census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
-            summary, sample = surveyed(engine, resolved, summary, census)
+            summary, sample = with_survey_design(engine, resolved, summary, census)
             if sample is not None:
                 self.progress.note(_told(sample))
             searched = any(m.use == "search" and "sample" in m.needs() for m in resolved.models)
@@ -153,6 +153,7 @@ class Session:
 
     @contextmanager
     def step(self, text: str, final: bool = False) -> Iterator[None]:
+        """A step of the run: announced, watched for cancelling, and timed."""
         (self.progress.final if final else self.progress.step)(text)
         begin = time.perf_counter()
         with self.engine.watch(self.progress):
@@ -160,6 +161,7 @@ class Session:
         self.timings[text] = self.timings.get(text, 0.0) + time.perf_counter() - begin
 
     def close(self) -> None:
+        """Close the engine and remove what it wrote to disk."""
         self.engine.close()
         disk.remove_scratch(self.spill)
 

@@ -17,7 +17,7 @@ from maskwright.metrics import METRICS
 from maskwright.pipeline import history
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.session import Prepared, node_options, prepared
+from maskwright.pipeline.session import Prepared, node_options, prepared_run
 from maskwright.runtime.events import Event, Progress
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Choice:
         }
 
 
-def explore(
+def explore_choices(
     job: Job,
     most: int = 200,
     on_event: Callable[[Event], None] | None = None,
@@ -70,10 +70,10 @@ def explore(
 
     progress = Progress(on_event, cancelled)
     options = node_options(job.policy)
-    with prepared(job, on_event, cancelled) as ready:
+    with prepared_run(job, on_event, cancelled) as ready:
         # whatever is published afterwards may have been chosen by what is seen here
         with suppress(DestinationError):
-            history.record(ready.fingerprint, history.policy_hash(job.policy), "compared")
+            history.record_outcome(ready.fingerprint, history.policy_hash(job.policy), "compared")
         progress.step("listing the minimal choices")
         nodes = minimal_nodes(ready.task, **options)
         progress.step("measuring them")

@@ -18,7 +18,7 @@ from maskwright.policy.binding import Resolved
 CHANGED = "the input changed while it was being read; nothing was published, run it again"
 
 
-def surveyed(
+def with_survey_design(
     engine: Engine, resolved: Resolved, summary: Summary, census: Summary | None
 ) -> tuple[Summary, Sample | None]:
     """The summary with weights and households, and the population behind it; None: nothing is known of one."""

@@ -73,6 +73,7 @@ class Trials:
         return release
 
     def close(self) -> None:
+        """Close every session that is still open."""
         for this, _ in self._open.values():
             this.close()
         self._open.clear()

@@ -13,15 +13,15 @@ from maskwright.engines.base import Engine, Reading, Table
 from maskwright.errors import InputError
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
-from maskwright.suggest.hierarchy_guess import Coarsening, coarsening
+from maskwright.suggest.hierarchy_guess import Coarsening, guess_hierarchy
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
 from maskwright.suggest.profile import ColumnProfile, Facts, look_at
-from maskwright.suggest.roles import guess
-from maskwright.suggest.sections import Draft, how_unique, write
+from maskwright.suggest.roles import guess_role
+from maskwright.suggest.sections import Draft, how_unique, policy_text
 from maskwright.suggest.topics import UNIT_KEYS
-from maskwright.suggest.uniqueness import Uniqueness, measure
+from maskwright.suggest.uniqueness import Uniqueness, measure_uniqueness
 
-__all__ = ["PRESETS", "ColumnProfile", "Preset", "Suggestion", "Uniqueness", "suggest"]
+__all__ = ["PRESETS", "ColumnProfile", "Preset", "Suggestion", "Uniqueness", "suggest_for_table"]
 
 OnColumn = Callable[[str, int, int], None]
 
@@ -47,7 +47,7 @@ class Suggestion:
         return {"preset": self.policy.preset, "columns": columns, "uniqueness": uniqueness}
 
 
-def suggest(
+def suggest_for_table(
     engine: Engine,
     table: Table,
     preset: str | None = None,
@@ -65,17 +65,19 @@ def suggest(
         on_column: called before each column with its name, its number from 0, and how many there are.
         reading: how the table was opened; what differs from the defaults is written into the policy.
     """
-    return suggest_from(engine, table, look(engine, table, preset, name, on_column), preset, name, reading)
+    return suggest_from(
+        engine, table, profile_table(engine, table, preset, name, on_column), preset, name, reading
+    )
 
 
-def look(
+def profile_table(
     engine: Engine,
     table: Table,
     preset: str | None = None,
     name: str = "the table",
     on_column: OnColumn | None = None,
 ) -> tuple[int, list[Facts], list[ColumnProfile]]:
-    """Profile a table: its rows, what was seen of each column, and what is guessed from that. See `suggest`."""
+    """The rows of a table, what was seen of each column, and what is guessed from it; see `suggest_for_table`."""
     chosen = find_preset(preset)
     rows = engine.count(table)
     if not rows:
@@ -96,7 +98,7 @@ def suggest_from(
     name: str = "the table",
     reading: Reading | None = None,
 ) -> Suggestion:
-    """The policy that follows from a profile. See `suggest`."""
+    """The policy that follows from a profile. See `suggest_for_table`."""
     rows, facts, profiles = seen
     known = [p.name for p in profiles if p.role == "quasi-identifier"]
     if not known:
@@ -104,7 +106,7 @@ def suggest_from(
             f"{name}: no column looks like something an attacker could know; write a policy by hand, and give at "
             "least one column the role quasi-identifier"
         )
-    uniqueness = measure(engine, table, known, rows)
+    uniqueness = measure_uniqueness(engine, table, known, rows)
     draft = Draft(
         name,
         rows,
@@ -115,15 +117,15 @@ def suggest_from(
         _unit(profiles, rows),
         reading or Reading(),
     )
-    text = write(draft)
+    text = policy_text(draft)
     return Suggestion(Policy.of(load_yaml(text.encode(), "policy"), "policy"), text, profiles, uniqueness)
 
 
 def _profile(facts: Facts, chosen: Preset | None) -> ColumnProfile:
-    found = guess(facts)
+    found = guess_role(facts)
     suggestion: Coarsening | None = None
     if found.role == "quasi-identifier":
-        suggestion = coarsening(facts, found.topic, chosen.k if chosen else DEFAULT_K)
+        suggestion = guess_hierarchy(facts, found.topic, chosen.k if chosen else DEFAULT_K)
     if chosen is not None:
         found, suggestion = chosen.adjust(facts, found, suggestion)
     ranged = facts.complete and found.role != "identifier" and found.topic != "postcode"

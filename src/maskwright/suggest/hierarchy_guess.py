@@ -50,35 +50,37 @@ class Coarsening:
     notes: tuple[str, ...] = ()
 
 
-def coarsening(facts: Facts, topic: str | None, k: int) -> Coarsening:
+def guess_hierarchy(facts: Facts, topic: str | None, k: int) -> Coarsening:
     """The hierarchy for a column that was guessed to be a quasi-identifier; it fits every value that was seen."""
     if looks_like_dates(facts):
-        return checked(facts, dates(facts, birth=topic == "birth-date"))
+        return fitting_or_suppressed(facts, date_parts(facts, birth=topic == "birth-date"))
     if topic == "postcode":
-        return checked(facts, _postcode(facts))
+        return fitting_or_suppressed(facts, _postcode(facts))
     numbers = facts.numbers
     if numbers is None:
         notes = (DECIMAL_COMMA,) if facts.values and all(map(_COMMA.fullmatch, facts.values)) else ()
-        return checked(facts, Coarsening(_bands(facts) or SUPPRESS, notes=notes))
+        return fitting_or_suppressed(facts, Coarsening(_bands(facts) or SUPPRESS, notes=notes))
     if topic not in NUMERIC_TOPICS and facts.distinct <= CODES:
         return Coarsening(SUPPRESS)
-    spec = intervals(numbers, facts.counts, topic, k)
+    spec = nested_intervals(numbers, facts.counts, topic, k)
     if spec is None:
         return Coarsening(SUPPRESS)
-    return checked(facts, Coarsening(spec, notes=() if topic in NUMERIC_TOPICS else (PERHAPS_CODES,)))
+    return fitting_or_suppressed(
+        facts, Coarsening(spec, notes=() if topic in NUMERIC_TOPICS else (PERHAPS_CODES,))
+    )
 
 
-def build(facts: Facts, spec: Any) -> Hierarchy:
+def build_on_values(facts: Facts, spec: Any) -> Hierarchy:
     """The hierarchy on the values that were seen; refused with `HierarchyError` where it does not fit them."""
     builder = Column(role="quasi-identifier", hierarchy=spec).hierarchy
     assert builder is not None  # noqa: S101 - it was just given
     return builder.build(facts.name, facts.values, Path(), facts.tokens)
 
 
-def checked(facts: Facts, suggestion: Coarsening) -> Coarsening:
+def fitting_or_suppressed(facts: Facts, suggestion: Coarsening) -> Coarsening:
     """The suggestion, or suppression where it does not fit the values."""
     try:
-        build(facts, suggestion.hierarchy)
+        build_on_values(facts, suggestion.hierarchy)
     except HierarchyError:
         note = "some values do not fit a better hierarchy than full suppression: clean them, or list them as missing"
         return Coarsening(SUPPRESS, notes=(*suggestion.notes, note))
@@ -91,11 +93,12 @@ def without_exact(facts: Facts, suggestion: Coarsening) -> Coarsening:
     By name: a level that is not there in other data is then refused, and no finer one takes its number.
     """
     return replace(
-        suggestion, levels=tuple(level.name for level in build(facts, suggestion.hierarchy).levels[1:])
+        suggestion,
+        levels=tuple(level.name for level in build_on_values(facts, suggestion.hierarchy).levels[1:]),
     )
 
 
-def dates(facts: Facts, *, birth: bool, parts: tuple[str, ...] = ()) -> Coarsening:
+def date_parts(facts: Facts, *, birth: bool, parts: tuple[str, ...] = ()) -> Coarsening:
     """Parts of a date, with the format in which the column writes dates, if it is not the usual one."""
     parts = parts or (
         ("month", "quarter", "year", "decade") if birth else ("week", "month", "quarter", "year")
@@ -124,16 +127,16 @@ def _is_written(value: str, form: str) -> bool:
 def _postcode(facts: Facts) -> Coarsening:
     if facts.looks_like == "UK postcodes":
         return Coarsening({"mask": "right", "by": ["2", "3", "5"]})
-    return Coarsening({"mask": "right"}, notes=shortened(facts))
+    return Coarsening({"mask": "right"}, notes=_lost_zeros(facts))
 
 
-def shortened(facts: Facts) -> tuple[str, ...]:
+def _lost_zeros(facts: Facts) -> tuple[str, ...]:
     if facts.kind != "integer" or len({len(v) for v in facts.values}) < 2:
         return ()
     return ("read as numbers of different lengths: leading zeros may be lost; store postcodes as text",)
 
 
-def intervals(
+def nested_intervals(
     numbers: list[Decimal], counts: tuple[int, ...], topic: str | None, k: int
 ) -> dict[str, Any] | None:
     """Intervals of three nested widths, open where an end of the scale is sparse; None for too short a range."""
@@ -143,16 +146,16 @@ def intervals(
     widths = _widths(high - low, all(n == n.to_integral_value() for n in numbers), topic)
     if not widths:
         return None
-    spec: dict[str, Any] = {"intervals": [plain(w) for w in widths]}
+    spec: dict[str, Any] = {"intervals": [plain_number(w) for w in widths]}
     below, above = _sparse_ends(rows, widths[0], enough)
     if below is not None:
-        spec["below"] = plain(below)
+        spec["below"] = plain_number(below)
     if above is not None:
-        spec["above"] = plain(above)
+        spec["above"] = plain_number(above)
     return spec
 
 
-def plain(number: Decimal) -> str:
+def plain_number(number: Decimal) -> str:
     """A number as people write it: 5, 0.5, 1000."""
     return format(number.normalize() + 0, "f")
 
@@ -173,13 +176,13 @@ def _widths(span: Decimal, whole: bool, topic: str | None) -> list[Decimal]:
         return []
     if topic in ("age", "birth-year") and span >= 20:
         return [Decimal(5), Decimal(10), Decimal(20)]
-    first = nice(span / 16)
+    first = round_number(span / 16)
     if whole:
         first = max(first, Decimal(2))
     return [w for w in (first, 2 * first, 4 * first) if w * 2 <= span]
 
 
-def nice(number: Decimal) -> Decimal:
+def round_number(number: Decimal) -> Decimal:
     """The least of 1, 2, 5, 10, 20, 50 … (or 0.5, 0.2, 0.1 …) that is at least `number`."""
     power = Decimal(1).scaleb(number.adjusted())
     return next(step * power for step in map(Decimal, (1, 2, 5, 10)) if step * power >= number)

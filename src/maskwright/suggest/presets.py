@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from maskwright.domain.settings import did_you_mean
 from maskwright.errors import UsageError
-from maskwright.suggest.hierarchy_guess import Coarsening, checked, dates, without_exact
+from maskwright.suggest.hierarchy_guess import Coarsening, date_parts, fitting_or_suppressed, without_exact
 from maskwright.suggest.profile import Facts
 from maskwright.suggest.roles import Guess, looks_like_dates
 
@@ -90,7 +90,7 @@ def _dropped(guess: Guess, reason: str) -> Adjusted:
 
 def _year_only(facts: Facts, guess: Guess) -> Adjusted:
     birth = guess.topic == "birth-date"
-    suggestion = checked(facts, dates(facts, birth=birth, parts=("year", "decade")))
+    suggestion = fitting_or_suppressed(facts, date_parts(facts, birth=birth, parts=("year", "decade")))
     reason = "Safe Harbor (C): of a date only the year may stay"
     notes = ("check by hand: a year of birth that shows an age over 89 may not stay either",) if birth else ()
     return replace(guess, reason=reason, notes=notes), without_exact(facts, suggestion)
@@ -106,7 +106,7 @@ def _three_digits(facts: Facts, guess: Guess) -> Adjusted:
     hidden = lengths.pop() - 3
     suggestion = Coarsening({"mask": "right", "by": [str(hidden + i) for i in range(3)]}, notes=(ZIP_NOTE,))
     reason = "Safe Harbor (B): of a ZIP code only the first three digits may stay"
-    return replace(guess, reason=reason), without_exact(facts, checked(facts, suggestion))
+    return replace(guess, reason=reason), without_exact(facts, fitting_or_suppressed(facts, suggestion))
 
 
 def _ninety_or_more(facts: Facts, guess: Guess, suggestion: Coarsening | None) -> Adjusted:
@@ -123,7 +123,7 @@ def _ninety_or_more(facts: Facts, guess: Guess, suggestion: Coarsening | None) -
         # With only one age over 89 in the data, single years and exact ages would be the same level.
         spec["domain"] = [str(end) for end in ends]
     reason = "Safe Harbor (C): ages over 89 (and years that show one) become one category, 90 or older"
-    return replace(guess, reason=reason), without_exact(facts, checked(facts, Coarsening(spec)))
+    return replace(guess, reason=reason), without_exact(facts, fitting_or_suppressed(facts, Coarsening(spec)))
 
 
 # -----------------------------------------------------------------------------------------------------------

@@ -60,14 +60,17 @@ class Facts:
 
     @property
     def present(self) -> int:
+        """The number of rows with a value."""
         return self.rows - self.missing
 
     @property
     def unique_share(self) -> Fraction:
+        """The share of those rows whose value nobody else has."""
         return Fraction(self.unique_rows, self.present) if self.present else Fraction(0)
 
     @property
     def near_unique(self) -> bool:
+        """Does nearly every row have a value of its own?"""
         if self.distinct < 2:
             return False
         return self.distinct >= NEAR_UNIQUE * self.present or self.unique_share > MOSTLY_SINGLE

@@ -37,7 +37,7 @@ class Guess:
     notes: tuple[str, ...] = ()
 
 
-def guess(facts: Facts) -> Guess:
+def guess_role(facts: Facts) -> Guess:
     """The role of a column; the first rule that has something to say decides."""
     for rule in (_empty, _identifying, _by_name, _by_pattern, _numbering, _by_count):
         found = rule(facts)
@@ -176,10 +176,12 @@ def _by_count(facts: Facts) -> Guess:
 
 
 def looks_like_dates(facts: Facts) -> bool:
+    """Is every value a date?"""
     return facts.kind in ("date", "timestamp") or facts.looks_like == "dates"
 
 
 def is_years(facts: Facts) -> bool:
+    """Is every value a year?"""
     numbers = facts.numbers
     if not numbers or (facts.distinct < 3 and not set(name_parts(facts.name)) & {"year", "jahr"}):
         return False

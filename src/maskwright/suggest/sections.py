@@ -9,7 +9,15 @@ from typing import Any
 from maskwright.engines.base import Reading
 from maskwright.suggest.presets import DEFAULT_K, Preset
 from maskwright.suggest.profile import ColumnProfile, Facts
-from maskwright.suggest.text import column_lines, command, comment, flow, join, percent, scalar
+from maskwright.suggest.text import (
+    anonymize_command,
+    as_percent,
+    column_lines,
+    comment_lines,
+    joined_sections,
+    yaml_flow,
+    yaml_scalar,
+)
 from maskwright.suggest.uniqueness import MOST_LEFT_OUT, Uniqueness
 
 ELL = 3
@@ -35,19 +43,22 @@ class Draft:
 
     @property
     def k(self) -> int:
+        """The least class size that the preset asks for."""
         return self.preset.k if self.preset else DEFAULT_K
 
     @property
     def people(self) -> int:
+        """The number of persons, who may have several rows each."""
         return next((p.distinct for p in self.profiles if p.name == self.unit), self.rows)
 
     def with_role(self, role: str) -> list[ColumnProfile]:
+        """The columns that were guessed to have a role."""
         return [p for p in self.profiles if p.role == role]
 
 
-def write(draft: Draft) -> str:
+def policy_text(draft: Draft) -> str:
     """The whole policy file."""
-    return join(
+    return joined_sections(
         [
             _heading(draft),
             ["version: 1", *_preset(draft)],
@@ -64,14 +75,14 @@ def write(draft: Draft) -> str:
 def _heading(draft: Draft) -> list[str]:
     n = len(draft.profiles)
     return [
-        *comment(
+        *comment_lines(
             f"A policy for {draft.name}, guessed from its {draft.rows:,} row{'s' if draft.rows != 1 else ''} and "
             f"{n} column{'s' if n != 1 else ''} (names and counted values). "
             "Read every line, change what is wrong, then run"
         ),
-        *comment("  " + command(draft.name)),
+        *comment_lines("  " + anonymize_command(draft.name)),
         "#",
-        *comment(how_unique(draft.uniqueness)),
+        *comment_lines(how_unique(draft.uniqueness)),
     ]
 
 
@@ -84,7 +95,7 @@ def how_unique(found: Uniqueness) -> str:
         least = found.smallest_class
         size = "at least 2 rows" if least is None else f"{least:,} rows"
         return f"As it is now, no row is unique on {columns}; the rarest combination has {size}."
-    text = f"As it is now, {percent(found.unique_rows, found.rows)} of the rows are unique on {columns}"
+    text = f"As it is now, {as_percent(found.unique_rows, found.rows)} of the rows are unique on {columns}"
     if len(found.columns) == 1:
         return text + "."
     if found.adds_most is None:
@@ -93,17 +104,17 @@ def how_unique(found: Uniqueness) -> str:
         )
     return (
         f"{text}; {found.adds_most} adds most "
-        f"(without it: {percent(found.without_it, found.rows)})."
+        f"(without it: {as_percent(found.without_it, found.rows)})."
     )  # fmt: skip
 
 
 def _preset(draft: Draft) -> list[str]:
     if draft.preset is None:
         return []
-    lines = ["", *comment(f"Preset {draft.preset.name}: {draft.preset.description}.")]
+    lines = ["", *comment_lines(f"Preset {draft.preset.name}: {draft.preset.description}.")]
     for change in draft.preset.changes:
-        lines += comment(f"- {change}", hanging="  ")
-    lines += comment(f"Source: {draft.preset.source}", hanging="  ")
+        lines += comment_lines(f"- {change}", hanging="  ")
+    lines += comment_lines(f"Source: {draft.preset.source}", hanging="  ")
     return [*lines, f"preset: {draft.preset.name}"]
 
 
@@ -120,14 +131,17 @@ def _input(draft: Draft) -> list[str]:
     for key in ("header", "labels"):
         if key in said:
             said[key] = str(said[key]).lower()
-    return ["# How to read the file; what is not said here is found out from it.", f"input: {flow(said)}"]
+    return [
+        "# How to read the file; what is not said here is found out from it.",
+        f"input: {yaml_flow(said)}",
+    ]
 
 
 def _unit(draft: Draft) -> list[str]:
     if draft.unit is None:
         return []
     why = "Several rows can belong to one person, whom this column tells apart: k counts people, not rows."
-    return [*comment(why), f"unit: {scalar(draft.unit)}"]
+    return [*comment_lines(why), f"unit: {yaml_scalar(draft.unit)}"]
 
 
 def _missing(draft: Draft) -> list[str]:
@@ -135,19 +149,21 @@ def _missing(draft: Draft) -> list[str]:
     tokens = list(dict.fromkeys((*draft.reading.missing, *(token for f in used for token in f.tokens))))
     lines: list[str] = []
     if tokens:
-        lines += comment("Texts in the data that mean missing. Missing is a value of its own (rows: keep).")
+        lines += comment_lines(
+            "Texts in the data that mean missing. Missing is a value of its own (rows: keep)."
+        )
     for f in used:
         both = [value for value in f.perhaps if value in tokens]
         if both:
-            lines += comment(
+            lines += comment_lines(
                 f"! {_names(both)} may be a real value in column {f.name}, and becomes missing there too"
             )
     perhaps = [f for f in used if set(f.perhaps) - set(tokens)]
     if perhaps:
         found = "; ".join(f"{_names([v for v in f.perhaps if v not in tokens])} in {f.name}" for f in perhaps)
-        lines += comment(f"These may mean missing as well; if so, add them to missing.tokens: {found}")
+        lines += comment_lines(f"These may mean missing as well; if so, add them to missing.tokens: {found}")
     if tokens:
-        lines.append(f"missing: {{tokens: {flow(tokens, numbers=False, indent=2)}, rows: keep}}")
+        lines.append(f"missing: {{tokens: {yaml_flow(tokens, numbers=False, indent=2)}, rows: keep}}")
     return lines
 
 
@@ -182,7 +198,7 @@ def _too_many(draft: Draft) -> list[str]:
     if len(known) <= MANY:
         return []
     least = sorted(known, key=lambda p: (p.topic is not None, -p.distinct))[: len(known) - MANY]
-    return comment(
+    return comment_lines(
         f"! {len(known)} quasi-identifiers are many: little is left when all of them are generalised together. Make "
         "columns that are not needed identifiers, and columns that no attacker can know insensitive; to look at "
         f"first: {', '.join(p.name for p in least)}",
@@ -196,23 +212,27 @@ def _require(draft: Draft) -> list[str]:
         "# What every release must satisfy, or nothing is published. A gate does not steer the search: where it",
         "# refuses, lower l, coarsen the hierarchies, or take the method that the message names.",
         "require:",
-        *comment(f"Nobody can be told apart from fewer than {draft.k} {people} by the quasi-identifiers.", 2),
+        *comment_lines(
+            f"Nobody can be told apart from fewer than {draft.k} {people} by the quasi-identifiers.", 2
+        ),
     ]
     if draft.preset is None:
-        lines += comment(
+        lines += comment_lines(
             "11 suits data that anybody can get; 5 is usual for researchers under an agreement.", 2
         )
     if draft.people < draft.k:
-        lines += comment(f"! The table has only {draft.people} people: no release can satisfy this.", 2)
-    lines.append(f"  - {flow({'model': 'k-anonymity', 'k': draft.k})}")
+        lines += comment_lines(f"! The table has only {draft.people} people: no release can satisfy this.", 2)
+    lines.append(f"  - {yaml_flow({'model': 'k-anonymity', 'k': draft.k})}")
     for profile, facts in zip(draft.profiles, draft.facts, strict=True):
         if profile.role == "sensitive":
             lines += _diversity(facts)
     if not draft.with_role("sensitive"):
-        lines += comment(
+        lines += comment_lines(
             "No column looks sensitive. To protect one, give it the role sensitive above, and add:", 2
         )
-        lines += comment(f"- {{model: simple-l-diversity, l: {ELL}, attribute: <its name>, use: gate}}", 2)
+        lines += comment_lines(
+            f"- {{model: simple-l-diversity, l: {ELL}, attribute: <its name>, use: gate}}", 2
+        )
     return lines
 
 
@@ -221,25 +241,25 @@ def _diversity(facts: Facts) -> list[str]:
     rare = [v for v, n in zip(facts.values, facts.counts, strict=True) if n * ELL <= facts.rows]
     common = len(facts.values) - len(rare)
     rule: dict[str, Any] = {"model": "simple-l-diversity", "l": ELL, "attribute": facts.name}
-    lines = comment(f"In no class may more than one in {ELL} hold the same value of {facts.name}.", 2)
+    lines = comment_lines(f"In no class may more than one in {ELL} hold the same value of {facts.name}.", 2)
     if not rare:
-        return comment(
+        return comment_lines(
             f"! No requirement on {facts.name}: all its values are too common for one in {ELL}. Who is known to be "
             "in the table is known to have one of them.", 2, "  ",
         )  # fmt: skip
     if common and (not facts.complete or len(rare) > MOST_LISTED):
-        return comment(
+        return comment_lines(
             f"! No requirement on {facts.name} yet: one value is held by more than one in {ELL} rows. List the values "
             f"to protect, and add: - {{model: simple-l-diversity, l: {ELL}, attribute: ..., values: [...], use: gate}}",
             2, "  ",
         )  # fmt: skip
     if common:
-        lines += comment(
+        lines += comment_lines(
             f"Only these values are protected: {'another one is' if common == 1 else f'{common} others are'} "
             f"held by more than one in {ELL} rows, so that no release could satisfy it.", 2,
         )  # fmt: skip
         rule["values"] = rare
-    return [*lines, f"  - {flow({**rule, 'use': 'gate'})}"]
+    return [*lines, f"  - {yaml_flow({**rule, 'use': 'gate'})}"]
 
 
 def _method(draft: Draft) -> list[str]:
@@ -248,10 +268,10 @@ def _method(draft: Draft) -> list[str]:
         "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": 60,
     }  # fmt: skip
     return [
-        *comment(
+        *comment_lines(
             "The search looks at class sizes alone, so that its choice says nothing about sensitive values; what it "
             "finds must then pass the gates. Up to 2 % of the rows, in classes that are too small, are left out."
         ),
-        f"method: {flow(method, indent=9)}",
+        f"method: {yaml_flow(method, indent=9)}",
         "recoding: generalise",
     ]

@@ -21,7 +21,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _RESOLVER = yaml.SafeLoader("")
 
 
-def scalar(text: str, *, numbers: bool = False) -> str:
+def yaml_scalar(text: str, *, numbers: bool = False) -> str:
     """A text as YAML: bare where every YAML reader takes it for that text, quoted otherwise."""
     if numbers and _NUMBER.fullmatch(text):
         return text
@@ -43,22 +43,22 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def printable(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """A text that stays on its line of a comment."""
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
-def flow(value: Any, *, numbers: bool = True, indent: int = 6) -> str:
+def yaml_flow(value: Any, *, numbers: bool = True, indent: int = 6) -> str:
     """A value on one line; a long list breaks after its commas."""
     if isinstance(value, Mapping):
         pairs = [
-            f"{scalar(str(k))}: {flow(v, numbers=numbers and k != 'values', indent=indent)}"
+            f"{yaml_scalar(str(k))}: {yaml_flow(v, numbers=numbers and k != 'values', indent=indent)}"
             for k, v in value.items()
         ]
         return "{" + _broken(pairs, indent) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + _broken([flow(v, numbers=numbers, indent=indent) for v in value], indent) + "]"
-    return scalar(str(value), numbers=numbers)
+        return "[" + _broken([yaml_flow(v, numbers=numbers, indent=indent) for v in value], indent) + "]"
+    return yaml_scalar(str(value), numbers=numbers)
 
 
 def _broken(items: list[str], indent: int) -> str:
@@ -72,27 +72,27 @@ def _broken(items: list[str], indent: int) -> str:
     return ("\n" + " " * indent).join([*lines, line])
 
 
-def comment(text: str, indent: int = 0, hanging: str = "") -> list[str]:
+def comment_lines(text: str, indent: int = 0, hanging: str = "") -> list[str]:
     """Comment lines of a paragraph; further lines begin with `hanging`."""
     start = " " * indent + "# "
     return textwrap.wrap(
-        printable(text), WIDTH, initial_indent=start, subsequent_indent=start + hanging,
+        _on_one_line(text), WIDTH, initial_indent=start, subsequent_indent=start + hanging,
         break_long_words=True, break_on_hyphens=False,
     ) or [start.rstrip()]  # fmt: skip
 
 
 def column_lines(profile: ColumnProfile, entry: str | Mapping[str, Any]) -> list[str]:
     """One column: the reason above it, then its role."""
-    lines = comment(f"{counts(profile)}; {profile.reason}", indent=2, hanging="  ")
+    lines = comment_lines(f"{_counts(profile)}; {profile.reason}", indent=2, hanging="  ")
     for note in profile.notes:
-        lines += comment(f"! {note}", indent=2, hanging="  ")
-    key, value = scalar(profile.name), flow(entry)
+        lines += comment_lines(f"! {note}", indent=2, hanging="  ")
+    key, value = yaml_scalar(profile.name), yaml_flow(entry)
     if len(key) > LONGEST_KEY:
         return [*lines, f"  ? {key}", f"  : {value}"]
     return [*lines, f"  {key}: {value}"]
 
 
-def counts(profile: ColumnProfile) -> str:
+def _counts(profile: ColumnProfile) -> str:
     """Distinct values, range and missing rows in a few words."""
     text = f"{profile.distinct:,} value{'' if profile.distinct == 1 else 's'}"
     if profile.minimum is not None:
@@ -100,7 +100,7 @@ def counts(profile: ColumnProfile) -> str:
     return text + (f", {profile.missing:,} missing" if profile.missing else "")
 
 
-def percent(part: int, whole: int) -> str:
+def as_percent(part: int, whole: int) -> str:
     """A share for people; never rounded to nothing or to everything."""
     if part in (0, whole):
         return "0 %" if part == 0 else "100 %"
@@ -109,10 +109,11 @@ def percent(part: int, whole: int) -> str:
     return f"{min(99.9, round(100 * part / whole, 1)):g} %"
 
 
-def command(name: str) -> str:
-    return f"maskwright anonymize {shlex.quote(printable(name))} -p policy.yaml -o release/"
+def anonymize_command(name: str) -> str:
+    """The command that publishes the table with this policy."""
+    return f"maskwright anonymize {shlex.quote(_on_one_line(name))} -p policy.yaml -o release/"
 
 
-def join(paragraphs: Sequence[Sequence[str]]) -> str:
+def joined_sections(paragraphs: Sequence[Sequence[str]]) -> str:
     """Sections, with an empty line between them."""
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines) + "\n"

@@ -30,6 +30,7 @@ class Topic:
     words: str
 
     def matches(self, parts: tuple[str, ...]) -> bool:
+        """Does one of the words stand in a name with these parts?"""
         compact = "".join(parts)
         return any(_matches(word, parts, compact) for word in self.words.split())
 

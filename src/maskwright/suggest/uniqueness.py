@@ -43,7 +43,7 @@ class Uniqueness:
         return Fraction(self.unique_rows, self.rows)
 
 
-def measure(engine: Engine, table: Table, columns: Sequence[str], rows: int) -> Uniqueness:
+def measure_uniqueness(engine: Engine, table: Table, columns: Sequence[str], rows: int) -> Uniqueness:
     """Count once with all columns and, where rows are unique, once without each."""
     combinations, unique_rows = engine.uniqueness(table, columns)
     smallest: int | None = 1 if unique_rows else None

@@ -100,6 +100,7 @@ def _opened(engine: Engine, path: Path, policy: Policy) -> _File:
     names = [c.name for c in table.columns]
 
     def of_role(role: str) -> tuple[str, ...]:
+        """The columns of the file to which the policy gives a role."""
         return tuple(n for n in names if n in policy.columns and policy.columns[n].role == role)
 
     shown = of_role("quasi-identifier"), of_role("sensitive"), of_role("insensitive")

@@ -61,6 +61,7 @@ def measure(classes: Classes, models: Sequence[Model], references: References) -
 
 
 def sha256(path: Path) -> str:
+    """The SHA-256 hash of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -78,9 +79,11 @@ class Verification:
 
     @property
     def ok(self) -> bool:
+        """Were all promises kept, and nothing else found?"""
         return not self.problems and all(v.ok for v in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
+        """The outcome as JSON."""
         return {
             "ok": self.ok,
             "path": str(self.path),
@@ -235,6 +238,7 @@ def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a release; refused where there is none."""
     try:
         value = json.loads(path.read_bytes())
     except OSError as problem:

@@ -17,7 +17,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Recoding
 from maskwright.policy.yaml_text import load_yaml
-from maskwright.suggest.text import flow
+from maskwright.suggest.text import yaml_flow
 
 Kind = Literal["whole", "number", "choice", "attribute", "columns", "text", "list"]
 USES = {
@@ -100,7 +100,7 @@ def as_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, Fraction):
         return text_of(value)
-    return flow(value) if isinstance(value, (list, tuple, Mapping)) else str(value)
+    return yaml_flow(value) if isinstance(value, (list, tuple, Mapping)) else str(value)
 
 
 @cache

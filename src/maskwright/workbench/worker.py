@@ -84,7 +84,7 @@ def profile(run: Run) -> dict[str, Any]:
     from maskwright.policy.policy import Policy
     from maskwright.policy.yaml_text import load_yaml
     from maskwright.runtime.memory_budget import MemoryBudget
-    from maskwright.suggest import look, suggest_from
+    from maskwright.suggest import profile_table, suggest_from
     from maskwright.workbench.columns import reading_of
 
     project = run.folder.parents[1]
@@ -103,7 +103,7 @@ def profile(run: Run) -> dict[str, Any]:
         engine.allow(MemoryBudget.of(run.request.get("memory")).engine())
         table = engine.open(run.source, reading)
         run.tell(Event("step", "looking at the columns"))
-        seen = look(engine, table, preset, name, on_column)
+        seen = profile_table(engine, table, preset, name, on_column)
         shutil.rmtree(project / "values", ignore_errors=True)
         profiles = [{**asdict(p), "unique_share": float(p.unique_share)} for p in seen[2]]
         found: dict[str, Any] = {"rows": seen[0], "columns": profiles, "reading": options, "preset": preset}
@@ -157,11 +157,11 @@ def release(run: Run) -> dict[str, Any]:
 def space(run: Run) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
     from maskwright.pipeline.job import Job
-    from maskwright.pipeline.solution_space import explore
+    from maskwright.pipeline.solution_space import explore_choices
     from maskwright.policy.policy import Policy
 
     job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))
-    choices, number = explore(job, on_event=run.tell, cancelled=run.cancelled)
+    choices, number = explore_choices(job, on_event=run.tell, cancelled=run.cancelled)
     return {"choices": [c.as_dict() for c in choices], "number": number}
 
 
