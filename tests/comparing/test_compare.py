@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.comparing.pareto import pareto_front
+from maskwright.comparing import pareto_front
 from maskwright.comparing.points import parse_grid
 from maskwright.errors import Cancelled, DestinationError, MaskwrightError, PolicyError, UsageError
 from maskwright.pipeline.history import state_folder

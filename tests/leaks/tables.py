@@ -14,9 +14,9 @@ import pyarrow as pa
 
 import maskwright as mw
 from maskwright.pipeline.history import state_folder
-from maskwright.pipeline.installation_key import NAME
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
+from maskwright.pipeline.random_keys import NAME
 
 KINDS = ("csv", "parquet", "pandas", "polars", "pyarrow", "duckdb")
 RECODINGS: dict[str, Any] = {

@@ -20,9 +20,9 @@ import pytest
 import maskwright as mw
 from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.errors import PolicyNotMet
-from maskwright.pipeline.installation_key import NAMED
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
+from maskwright.pipeline.random_keys import NAMED
 from tests.leaks.tables import KINDS, METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 DATA = people(160)

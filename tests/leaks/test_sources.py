@@ -16,9 +16,9 @@ import pytest
 import maskwright
 import maskwright as mw
 from maskwright.kernels import randomness
-from maskwright.pipeline.installation_key import installation_key
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
+from maskwright.pipeline.random_keys import installation_key
 from tests.leaks.tables import METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 SOURCE = Path(maskwright.__path__[0])

@@ -16,10 +16,9 @@ import maskwright as mw
 from maskwright.errors import UsageError
 from maskwright.pipeline import history
 from maskwright.pipeline.content import content_hash
-from maskwright.pipeline.installation_key import NAME, NAMED, installation_key
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
-from maskwright.pipeline.random_keys import Chance
+from maskwright.pipeline.random_keys import NAME, NAMED, Chance, installation_key
 from maskwright.pipeline.session import prepared_run
 
 TABLE = {"age": [20, 21, 40, 41] * 3, "disease": ["a", "b", "c", "d"] * 3}
@@ -60,7 +59,7 @@ def test_made_once_for_its_owner_only() -> None:
 
 def test_processes_that_make_it_at_once_have_the_same() -> None:
     code = (
-        "import sys; from maskwright.pipeline.installation_key import installation_key\n"
+        "import sys; from maskwright.pipeline.random_keys import installation_key\n"
         "print('ready', flush=True); sys.stdin.readline(); print(installation_key().secret.hex())"
     )
     running = [

@@ -20,7 +20,7 @@ import maskwright as mw
 from maskwright.errors import Cancelled, InputError, NotVerified, PolicyNotMet
 from maskwright.folder.saved_state import load_grouping
 from maskwright.pipeline.history import state_folder
-from maskwright.pipeline.installation_key import NAME
+from maskwright.pipeline.random_keys import NAME
 from maskwright.runtime.events import Event
 from maskwright.verification.verify import verify
 from tests.patients import HEADER, POLICY, leftovers, linkage, patients, write_csv

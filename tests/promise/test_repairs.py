@@ -18,7 +18,7 @@ from maskwright.errors import PolicyError
 from maskwright.kernels.randomness import secret_key
 from maskwright.methods._rows.group_requirement import GroupRequirement
 from maskwright.pipeline import belief_gates, publish, random_keys
-from maskwright.pipeline.installation_key import InstallationKey
+from maskwright.pipeline.random_keys import InstallationKey
 from maskwright.policy import binding
 from maskwright.promise import policy_promise as promises
 from maskwright.runtime.events import Progress

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest import Suggestion
-from maskwright.suggest.text import as_percent, comment_lines, yaml_flow, yaml_scalar
+from maskwright.suggest.sections import as_percent, comment_lines, yaml_flow, yaml_scalar
 from tests.suggest.conftest import Suggest
 
 HOSTILE = [

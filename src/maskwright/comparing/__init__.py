@@ -6,6 +6,8 @@ input says that its settings may have been chosen by their outcome, and guarante
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,19 +15,74 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maskwright.attacks import ATTACKS
-from maskwright.comparing.cache import Cache
-from maskwright.comparing.pareto import pareto_front
 from maskwright.comparing.points import Candidate, candidates
 from maskwright.domain.release import Release
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
 from maskwright.metrics import METRICS
 from maskwright.pipeline import history
+from maskwright.pipeline.history import policy_hash, private_folder, state_folder
 from maskwright.pipeline.job import Job, input_files, metrics_named, name_of
 from maskwright.pipeline.trials import Trials
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
+from maskwright.runtime import disk
 from maskwright.runtime.events import Event, Progress
+from maskwright.version import __version__
+
+Number = Fraction | float | int
+
+
+def pareto_front(points: Sequence[tuple[Number, Number]]) -> list[int]:
+    """The numbers of the points that no other is at least as low in both and lower in one. Equal points stay.
+
+    Sorted by the first value; one sweep.
+    """
+    order = sorted(range(len(points)), key=lambda i: (points[i][0], points[i][1]))
+    front: list[int] = []
+    for i in order:
+        x, y = points[i]
+        last = points[front[-1]] if front else None
+        if last is None or y < last[1] or (x, y) == last:
+            front.append(i)
+    return front
+
+
+FORMAT = 1  # counts up when the meaning of a stored result changes
+
+
+class Cache:
+    """A folder of results. `Cache(None)` remembers nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = private_folder(folder) if folder is not None else None
+
+    @staticmethod
+    def usual() -> Path:
+        """The folder in which comparisons are kept."""
+        return private_folder(state_folder()) / "comparisons"
+
+    def key(self, fingerprint: str, policy: Policy, seed: int | None, metrics: Sequence[str]) -> str:
+        """The name under which a run is kept: a hash of all that decides its outcome."""
+        parts = [FORMAT, __version__, fingerprint, policy_hash(policy), seed, sorted(metrics)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """A stored result; a file that is damaged counts as none."""
+        if self.folder is None:
+            return None
+        try:
+            found = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and found.get("key") == key else None
+
+    def put(self, key: str, result: dict[str, Any]) -> None:
+        """Store a result; a kill in the middle leaves no half of it."""
+        if self.folder is None:
+            return
+        disk.write_whole(self.folder / f"{key}.json", json.dumps({"key": key, **result}), mode=0o600)
+
 
 Status = Literal["holds", "not met", "refused"]
 WORST = "worst"

@@ -17,7 +17,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Recoding
 from maskwright.policy.yaml_text import load_yaml
-from maskwright.suggest.text import yaml_flow
+from maskwright.suggest.sections import yaml_flow
 
 Kind = Literal["whole", "number", "choice", "attribute", "columns", "text", "list"]
 USES = {

@@ -157,7 +157,7 @@ def release(run: Run) -> dict[str, Any]:
 def space(run: Run) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
     from maskwright.pipeline.job import Job
-    from maskwright.pipeline.solution_space import explore_choices
+    from maskwright.pipeline.trials import explore_choices
     from maskwright.policy.policy import Policy
 
     job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))
