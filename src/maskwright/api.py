@@ -21,7 +21,8 @@ from maskwright.pipeline.attacking import adversary_named, attack_target, belief
 from maskwright.pipeline.folder_contents import KeepPrivate
 from maskwright.pipeline.job import Job, input_files, metrics_named
 from maskwright.pipeline.publish import publish_release
-from maskwright.pipeline.session import minimal_choices, prepared_run
+from maskwright.pipeline.session import prepared_run
+from maskwright.pipeline.trials import minimal_choices
 from maskwright.policy.binding import reading_options as reading_of
 from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Event

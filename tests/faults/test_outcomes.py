@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import maskwright as mw
-from maskwright.cli.signals import Stopping
+from maskwright.cli.process import Stopping
 from maskwright.errors import InputError, UsageError
 from maskwright.runtime.events import Event
 from maskwright.workbench import workspace
@@ -157,7 +157,7 @@ def test_what_a_ctrl_c_left_ends_quietly(asked: bool) -> None:
     """A context that the signal left open is closed as Python ends, after what it needs; other errors are shown."""
     program = f"""
 import contextlib, os, signal
-from maskwright.cli.signals import Stopping
+from maskwright.cli.process import Stopping
 
 @contextlib.contextmanager
 def context():

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from maskwright.cli import main
+from maskwright.cli.commands import main
 
 raise SystemExit(main())

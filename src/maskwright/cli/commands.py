@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from maskwright.addresses import masked, scheme_of, shown
-from maskwright.cli.signals import Printed, Stopping, open_streams
+from maskwright.cli.process import Printed, Stopping, open_streams
 from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
 from maskwright.version import __version__
 

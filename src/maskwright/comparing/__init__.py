@@ -52,7 +52,12 @@ FORMAT = 1  # counts up when the meaning of a stored result changes
 
 
 class Cache:
-    """A folder of results. `Cache(None)` remembers nothing."""
+    """Results of earlier comparisons, found again by content: input, policy, seed, metrics and version.
+
+    Only numbers are kept, beliefs and metrics of policies that hold: no row, no label, no witness. A policy that does
+    not hold is run again, because the reason may name values. The folder is readable by its owner only; `Cache(None)`
+    remembers nothing.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = private_folder(folder) if folder is not None else None

@@ -4,6 +4,10 @@ The same policy on the same input draws the same, so that nothing is learned fro
 until a draw pleases. Who comes into which group depends on what a method sees of the policy and of the input, and on
 nothing else: another gate, recoding or file format is no way to draw again. The order of rows and the numbers of groups
 depend on all of the policy: two releases must not have their rows in the same order.
+
+The installation key is 32 bytes of the operating system's randomness, made once. It lies in the state folder
+(`history.state_folder`) as `installation.key`, readable by its owner only; where `$MASKWRIGHT_KEY_FILE` names a file,
+that one is used and never made.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from maskwright.domain.summary import Owned, Summary
 from maskwright.engines.base import Engine, SensitiveSpec, SummarySpec, Table
 from maskwright.engines.readers.csv_files import Stamp
 from maskwright.engines.readers.postgres_release import check_target
-from maskwright.errors import DestinationError, InputError
+from maskwright.errors import InputError
 from maskwright.kernels.randomness import generator
 from maskwright.methods import METHODS
-from maskwright.pipeline import history
 from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job, engine_of
 from maskwright.pipeline.random_keys import Chance, Keys
@@ -35,7 +34,7 @@ from maskwright.runtime.events import Event, Progress
 from maskwright.runtime.memory_budget import MemoryBudget, held_bytes
 
 if TYPE_CHECKING:
-    from maskwright.methods._lattice.nodes import MinimalNode
+    pass
 
 
 @contextmanager
@@ -50,22 +49,6 @@ def prepared_run(
         yield this.prepare()
     finally:
         this.close()
-
-
-def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
-    """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
-    from maskwright.methods._lattice.minimal_nodes import minimal_nodes
-
-    with prepared_run(job, on_event) as ready:
-        with suppress(DestinationError):  # the levels that a search finds are an outcome too
-            history.record_outcome(ready.fingerprint, history.policy_hash(job.policy), "run")
-        return minimal_nodes(ready.task, **node_options(job.policy))
-
-
-def node_options(policy: Policy) -> dict[str, Any]:
-    """The settings of a policy's method that say what a node is worth."""
-    known = ("objective", "suppression", "suppress", "suppressed_rows")
-    return {k: v for k, v in policy.method.parameters.items() if k in known}
 
 
 class Session:

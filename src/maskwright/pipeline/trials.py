@@ -1,4 +1,4 @@
-"""Trials: several policies on one table, to compare what they would give; nothing is published."""
+"""Trials: what other policies, or other levels under one policy, would risk and keep; nothing is published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maskwright.pipeline import history
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.pipeline.job import Job, engine_of
 from maskwright.pipeline.publish import Run
-from maskwright.pipeline.session import Prepared, node_options, prepared_run
+from maskwright.pipeline.session import Prepared, prepared_run
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
 from maskwright.runtime import disk
@@ -54,7 +54,7 @@ class Trials:
             engine.close()
 
     def release(self, policy: Policy) -> Release:
-        """What `run` would make under this policy, without its tables; raises what `run` would raise.
+        """The release that this policy would give, without its tables; raises what `publish_release` would raise.
 
         Measured on the grouping: there is no table to recount. A release that is made later is recounted then.
         """
@@ -137,6 +137,22 @@ class Choice:
         }
 
 
+def minimal_choices(job: Job, on_event: Callable[[Event], None] | None = None) -> list[MinimalNode]:
+    """Every minimal node of a policy with a full-domain method, best first; nothing is published."""
+    from maskwright.methods._lattice.minimal_nodes import minimal_nodes
+
+    with prepared_run(job, on_event) as ready:
+        with suppress(DestinationError):  # the levels that a search finds are an outcome too
+            history.record_outcome(ready.fingerprint, history.policy_hash(job.policy), "run")
+        return minimal_nodes(ready.task, **_node_options(job.policy))
+
+
+def _node_options(policy: Policy) -> dict[str, Any]:
+    """The settings of a policy's method that say what a node is worth."""
+    known = ("objective", "suppression", "suppress", "suppressed_rows")
+    return {k: v for k, v in policy.method.parameters.items() if k in known}
+
+
 def explore_choices(
     job: Job,
     most: int = 200,
@@ -147,7 +163,7 @@ def explore_choices(
     from maskwright.methods._lattice.minimal_nodes import minimal_nodes
 
     progress = Progress(on_event, cancelled)
-    options = node_options(job.policy)
+    options = _node_options(job.policy)
     with prepared_run(job, on_event, cancelled) as ready:
         # whatever is published afterwards may have been chosen by what is seen here
         with suppress(DestinationError):

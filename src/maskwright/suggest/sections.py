@@ -1,4 +1,7 @@
-"""The sections of a suggested policy, in the order in which a publisher reads them."""
+"""The suggested policy as commented YAML, its sections in the order in which a publisher reads them.
+
+Whatever a column is called, the text parses back to the same policy.
+"""
 
 from __future__ import annotations
 

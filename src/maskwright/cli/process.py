@@ -1,4 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP: a command stops in order, and says truly whether something was published."""
+"""The process of a command: signals stop it in order, and whatever becomes of its streams, its exit code is true.
+
+closed (>&-, 2>&-)     nothing is shown, and all else is as usual
+a pipe nobody reads    silence; the exit code is that of the command
+a full disk            a line on stderr; 2 where printing was all there was to do, or the verdict had been 0
+"""
 
 from __future__ import annotations
 
