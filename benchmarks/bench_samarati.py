@@ -135,9 +135,9 @@ def main() -> None:
     plain = "--numpy" in sys.argv[1:]
     repeats = 1 if plain else REPEATS
     if plain:
-        compiled.available = lambda: False
+        compiled.kernel_available = lambda: False
     table = read_adult()
-    print(f"{'compiled kernel' if compiled.available() else 'numpy'}; CPU ms, best of {repeats}")
+    print(f"{'compiled kernel' if compiled.kernel_available() else 'numpy'}; CPU ms, best of {repeats}")
     print(
         "without the conditions: nodes checked; with them: checked, ruled out by class sizes, by condition 2"
     )

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.errors import UsageError
 from maskwright.kernels.max_disclosure import Minima
-from maskwright.kernels.minimize import Floats, Ranked, chunks, columns, compiled, rank
+from maskwright.kernels.minimize import (
+    Floats,
+    Ranked,
+    bucket_columns,
+    bucket_portions,
+    compiled,
+    rank_buckets,
+)
 from maskwright.worlds.statements import disclosure as exact
 from maskwright.worlds.statements.disclosure import Counts, Disclosure
 
@@ -53,11 +60,11 @@ class LiveDisclosure:
         new = [{value: n for value, n in counts.items() if n > 0} for counts in buckets]
         if not new:
             return []
-        ranked = rank(_pack(new), 0, len(new), self.k + 1, self._kernel)
+        ranked = rank_buckets(_pack(new), 0, len(new), self.k + 1, self._kernel)
         slots = self._take_slots(len(new))
         for mine, theirs in zip(_rows(self._ranked), _rows(ranked), strict=True):
             mine[..., slots] = theirs
-        self._table[:, slots] = columns(ranked, self._kernel)
+        self._table[:, slots] = bucket_columns(ranked, self._kernel)
         self._refresh(slots)
         first = self._n
         self._n += len(new)
@@ -163,13 +170,13 @@ class LiveDisclosure:
         """One slot for each different bucket."""
         parts: list[tuple[Ranked, Floats]] = []
         n = 0
-        for first, ranked, table in chunks(self._base, self.k, self._kernel):
+        for first, ranked, table in bucket_portions(self._base, self.k, self._kernel):
             keep, inverse = _different(ranked)
             self._slot_of[first : first + len(inverse)] = n + inverse
             parts.append((_chosen(ranked, keep), table[:, keep]))
             n += len(keep)
         if not parts:
-            parts = [(rank(_pack([]), 0, 0, self.k + 1, self._kernel), np.empty((3 * self.k + 1, 0)))]
+            parts = [(rank_buckets(_pack([]), 0, 0, self.k + 1, self._kernel), np.empty((3 * self.k + 1, 0)))]
         rows = zip(*(_rows(ranked) for ranked, _ in parts), strict=True)
         ranked = Ranked(*(np.concatenate(row, axis=-1) for row in rows))
         keep, inverse = _different(ranked)

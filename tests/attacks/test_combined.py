@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality.replay import blocks_of, replay
+from maskwright.attacks._minimality.replay import blocks_of, replay_method
 from maskwright.attacks._minimality.world_tables import Places
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.attacks.combined import Combined
@@ -155,6 +155,6 @@ def test_a_refused_cut_that_others_cross_ties_the_groups_together() -> None:
     assert target.grouping.search["crossings"] == 3
     blocks = blocks_of(target)
     assert blocks is not None and not blocks.any()
-    found = replay(target, WorldBudget(10_000, 120.0)).tally
+    found = replay_method(target, WorldBudget(10_000, 120.0)).tally
     assert (found.looked.tolist(), found.kept.tolist()) == ([16], [2])
     assert Minimality().run(target, KNOWS).worst.after == Fraction(1, 2)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks._joins.people import Crowd
-from maskwright.attacks._joins.row_links import link
-from maskwright.attacks._joins.same_attribute import beliefs
+from maskwright.attacks._joins.people import JoinedPeople
+from maskwright.attacks._joins.row_links import link_rows
+from maskwright.attacks._joins.same_attribute import joined_beliefs
 from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import UsageError
 from maskwright.pipeline.attacking import target_of
@@ -173,11 +173,11 @@ def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> Non
     rows: Rows = [(str(i % 2), "xy"[i // 2 % 2], "ab"[draw.integers(2)]) for i in range(40)]
     targets = [target_of(release(rows, "a", level)) for level in ({"q": ["1"]}, {"p": ["1"]})]
     counts = [t.grouping.published_classes.sensitive["a"] for t in targets]
-    cells = Crowd.of(targets).cells([0, 1])
-    exact = beliefs(cells, counts)
+    cells = JoinedPeople.of(targets).cells([0, 1])
+    exact = joined_beliefs(cells, counts)
     assert exact.exact.all()
     monkeypatch.setattr(same_attribute, "MOST_PEOPLE", 0)
-    fitted = beliefs(cells, counts)
+    fitted = joined_beliefs(cells, counts)
     assert not fitted.exact.any()
     assert np.abs(fitted.of - exact.of).max() < 0.02
 
@@ -224,7 +224,7 @@ def brute_link(first: Sequence[str], second: Sequence[str]) -> Fraction:
 def test_links_between_rows_are_those_of_all_correspondences(people: list[tuple[str, str]]) -> None:
     rows: Rows = [(p, q, "ab"[i % 2]) for i, (p, q) in enumerate(people)]
     targets = [target_of(release(rows, "a", level)) for level in ({"q": ["1"]}, {"p": ["1"]})]
-    found = link(Crowd.of(targets), 0, 1)
+    found = link_rows(JoinedPeople.of(targets), 0, 1)
     expected = brute_link([p for p, _ in people], [q for _, q in people])
     assert found["best_guess"] == pytest.approx(float(expected))
     assert 0 < found["expected_share"] <= found["best_guess"] + 1e-12

@@ -18,11 +18,11 @@ from maskwright.attacks._minimality.class_credibility import Teller
 from maskwright.attacks._minimality.local_credibility import (
     Credible,
     local_findings,
-    readable,
+    readable_thresholds,
     requirement_of,
 )
-from maskwright.attacks._shared.findings import limit
-from maskwright.attacks._shared.original_classes import Spread, cells_of
+from maskwright.attacks._shared.findings import belief_limit
+from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary, Target
@@ -138,7 +138,7 @@ class Truth:
 def credible(target: Target, draws: int = 100) -> Credible:
     cells = cells_of(target)
     assert cells is not None
-    spread, secrets = Spread.of(cells), secrets_of(target)[0]
+    spread, secrets = ClassSpread.of(cells), secrets_of(target)[0]
     return Credible(target, spread, secrets, Teller(spread, requirement_of(target, draws)).all(1))
 
 
@@ -193,7 +193,7 @@ def test_problematic_rows_lie_between_the_ends_of_their_intervals(
     truth, classes, bound = (
         Truth(rows, requirement),
         sorted({r[0] for r in rows}),
-        limit(target, found.secrets),
+        belief_limit(target, found.secrets),
     )
     expected = sum(
         sum(r[0] == classes[number] and r[2] in members for r in rows)
@@ -214,7 +214,7 @@ def test_the_whole_release_needs_only_one_violation(
     requirement = model(asked[0], **asked[1])
     target = release(rows, [requirement])
     truth = Truth(rows, requirement)
-    spread = Spread.of(cells_of(target))  # type: ignore[arg-type]
+    spread = ClassSpread.of(cells_of(target))  # type: ignore[arg-type]
     # groups are independent of each other only where no class lies in two mixed ones
     assume(all(len(e) == 1 for e in spread.entries_of.values()) and truth.mixed)
     _, measures = local_findings(target, secrets_of(target), requirement_of(target, 100))
@@ -273,7 +273,7 @@ def test_a_class_that_is_too_small_explains_everything() -> None:
 def test_l_is_read_off_the_release() -> None:
     rows: list[Row] = [("a", 0, "p"), ("b", 0, "q"), ("b", 0, "q"), ("c", 1, "p"), ("c", 1, "q")]
     target = release(rows, [], None)
-    shares = {next(iter(t.codes)): t.share for t in readable(target, secrets_of(target))}
+    shares = {next(iter(t.codes)): t.share for t in readable_thresholds(target, secrets_of(target))}
     assert shares == {1: Fraction(1, 2), 2: Fraction(2, 3)}
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from maskwright.attacks._minimality import drawn_worlds
 from maskwright.attacks._minimality.closed_form import beliefs_of
-from maskwright.attacks._minimality.drawn_worlds import Crowd
-from maskwright.attacks._minimality.refusals import group_of_tuples, raw_classes, refusals
+from maskwright.attacks._minimality.drawn_worlds import GroupedPeople
+from maskwright.attacks._minimality.refusals import find_refusals, group_of_tuples, raw_classes
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.attacks.minimality import Minimality
@@ -258,7 +258,7 @@ def test_what_is_drawn_is_a_bound_and_what_is_counted_is_exact(
 def test_worlds_of_several_groups_are_all_combinations() -> None:
     groups = [{"a": ["p", "q"], "b": ["q"]}, {"c": ["p", "p"], "d": ["q", "r"]}, {"e": ["q", "q"]}]
     target = release(groups, models=[model("simple-l-diversity", l=2)])
-    crowd = Crowd.of(target, np.array([True, True, False]))
+    crowd = GroupedPeople.of(target, np.array([True, True, False]))
     listed = crowd.every_world()
     assert len(listed) == crowd.n_worlds() == 3 * 12
     assert len({tuple(world) for world in listed.tolist()}) == 36
@@ -395,7 +395,7 @@ def test_adult(asked: dict[str, Any]) -> None:
     found = Minimality().run(target, Adversary())
     assert time.process_time() - started < 5
     assert found.worst.after >= secrets_share(target)
-    assert refusals(target)[0] or "no finer" in found.worst.why
+    assert find_refusals(target)[0] or "no finer" in found.worst.why
 
 
 def secrets_share(target: Target) -> Fraction:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality.replay import Again, blocks_of, replay
+from maskwright.attacks._minimality.replay import Again, blocks_of, replay_method
 from maskwright.attacks._minimality.replay_findings import believed_in
 from maskwright.attacks._minimality.world_tables import Places
 from maskwright.attacks._shared.secrets import secrets_of
@@ -123,7 +123,7 @@ def beliefs_by_running(
 
 
 def compare(target: Target, truth: dict[int, dict[str, Fraction]]) -> None:
-    replayed, secrets = replay(target, PATIENCE), secrets_of(target)[0]
+    replayed, secrets = replay_method(target, PATIENCE), secrets_of(target)[0]
     assert replayed.tally.listed.all()
     found = believed_in(target, secrets, replayed)
     unit_of = dict(zip(replayed.places.tuples.tolist(), replayed.places.unit.tolist(), strict=True))
@@ -202,7 +202,7 @@ def drawn(target: Target, draws: int, seed: int) -> Any:
         patch.setattr(world_sampler, "RARE", 0.0)
         real = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda s=None: real(seed * 1000 + (s or 0)))
-        return replay(target, WorldBudget(draws, 120.0))
+        return replay_method(target, WorldBudget(draws, 120.0))
 
 
 def test_drawn_beliefs_lie_within_their_ends() -> None:
@@ -212,7 +212,7 @@ def test_drawn_beliefs_lie_within_their_ends() -> None:
     models = [model("k-anonymity", k=2), model("simple-l-diversity", l=2)]
     target = publish(rows, "optimal-lattice", models)
     secrets = secrets_of(target)[0]
-    exact = believed_in(target, secrets, replay(target, PATIENCE))
+    exact = believed_in(target, secrets, replay_method(target, PATIENCE))
     assert not exact.kind.any()
     outside = 0
     for seed in range(40):

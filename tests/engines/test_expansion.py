@@ -11,7 +11,7 @@ import pytest
 import maskwright as mw
 from maskwright.engines.base import Engine
 from maskwright.engines.sql import expansion
-from maskwright.recode import generalise
+from maskwright.recode.plans import generalisation_plan
 from tests.recode.groups import PLAIN, example, fetch, people
 from tests.support import needs
 
@@ -75,7 +75,7 @@ def test_chunks_keep_their_order(engine: Engine, monkeypatch: pytest.MonkeyPatch
     made = example(engine, table, [i % 7 for i in range(len(table))])
 
     def order() -> list[tuple[str | None, ...]]:
-        plan = generalise.plan(made.grouping, PLAIN, (), "5" * 64)
+        plan = generalisation_plan(made.grouping, PLAIN, (), "5" * 64)
         return [tuple(row.values()) for row in fetch(engine, engine.recode(made.table, plan))]
 
     whole = order()

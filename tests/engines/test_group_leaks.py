@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from maskwright.engines.base import Engine
-from maskwright.recode import bucketize, generalise, permute
+from maskwright.recode.plans import generalisation_plan, shuffled_plan
 from tests.recode.groups import ALL, KEY, PLAIN, Example, Row, example, fetch, numbers, people
 
 
 def published_order(
     engine: Engine, made: Example, key: str, seed: int = 0
 ) -> tuple[list[int], list[str], list[int]]:
-    plan = bucketize.plan(made.grouping, ALL, (), key, np.random.default_rng(seed), together=[["s", "t"]])
+    plan = shuffled_plan(made.grouping, ALL, (), key, np.random.default_rng(seed), together=[["s", "t"]])
     quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
     return (
         [int(r["p"] or 0) for r in quasi],
@@ -44,9 +44,7 @@ def test_the_two_orders_are_independent(engine: Engine) -> None:
     codes = np.unique(values, return_inverse=True)[1]
     assert abs(np.corrcoef(codes, np.arange(n))[0, 1]) < limit
     assert abs(np.corrcoef(codes, first)[0, 1]) < limit
-    plan = bucketize.plan(
-        made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]]
-    )
+    plan = shuffled_plan(made.grouping, PLAIN, (), "33" * 32, np.random.default_rng(0), together=[["s", "t"]])
     quasi, sensitive = (fetch(engine, t) for t in engine.bucketize(made.table, plan).values())
     pairs = {row[:2]: row[2:] for row in made.rows}
     lines = zip(quasi, sensitive, strict=True)
@@ -61,7 +59,7 @@ def test_every_permutation_is_equally_likely(engine: Engine, passes: bool, key: 
     table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "10"), ("3", "b0", "cold", "20")]
     trials = 1800
     made = example(engine, table * trials, [i // 3 for i in range(3 * trials)])
-    plan = permute.plan(made.grouping, ALL if passes else PLAIN, (), key, np.random.default_rng(1))
+    plan = shuffled_plan(made.grouping, ALL if passes else PLAIN, (), key, np.random.default_rng(1))
     groups = defaultdict[str | None, list[tuple[str | None, ...]]](list)
     for row in fetch(engine, engine.recode(made.table, plan)):
         groups[row["group"]].append((row["a"], row["s"], row["t"]))
@@ -88,7 +86,7 @@ def test_which_rows_of_a_cell_go_where_is_drawn(engine: Engine) -> None:
     made = example(engine, table, [0, 1, 2, 3])
     count: Counter[tuple[str | None, int]] = Counter()
     for trial in range(80):
-        plan = generalise.plan(made.grouping, ALL, (), f"{trial:064x}")
+        plan = generalisation_plan(made.grouping, ALL, (), f"{trial:064x}")
         for row in fetch(engine, engine.recode(made.table, plan)):
             count[row["a"], int(row["p"] or 0)] += 1
     assert len(count) == 16
@@ -100,13 +98,13 @@ def test_group_numbers_say_nothing(engine: Engine) -> None:
     made = example(engine, table, [i // 4 for i in range(48)])  # twelve groups in the order of the input
     ranks = []
     for seed in range(40):
-        plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(seed))
+        plan = shuffled_plan(made.grouping, ALL, (), KEY, np.random.default_rng(seed))
         group = numbers(made, plan)
         ranks.append([group[i] for i in range(1, 13)])
     mean = np.mean([np.corrcoef(r, np.arange(12))[0, 1] for r in ranks])
     assert abs(mean) < 5 / np.sqrt(40 * 11)
     assert len({tuple(r) for r in ranks}) == 40
-    plans = [bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(7)) for _ in range(2)]
+    plans = [shuffled_plan(made.grouping, ALL, (), KEY, np.random.default_rng(7)) for _ in range(2)]
     assert numbers(made, plans[0]) == numbers(made, plans[1])
 
 
@@ -117,9 +115,9 @@ def test_containers_hold_published_values_only(
     table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 30
     made = example(engine, table, [0, -1, 1] * 30)  # nobody with HIV or a = 2 is published
     rng = np.random.default_rng(3)
-    published = engine.bucketize(made.table, bucketize.plan(made.grouping, columns, (), KEY, rng))
-    published["permuted"] = engine.recode(made.table, permute.plan(made.grouping, columns, (), KEY, rng))
-    published["generalised"] = engine.recode(made.table, generalise.plan(made.grouping, columns, (), KEY))
+    published = engine.bucketize(made.table, shuffled_plan(made.grouping, columns, (), KEY, rng))
+    published["permuted"] = engine.recode(made.table, shuffled_plan(made.grouping, columns, (), KEY, rng))
+    published["generalised"] = engine.recode(made.table, generalisation_plan(made.grouping, columns, (), KEY))
     for name, written in published.items():
         for form in ("csv", "parquet"):
             engine.write(written, tmp_path / name, form)

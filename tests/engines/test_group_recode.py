@@ -16,7 +16,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.recoding_plan import GroupPlan
 from maskwright.engines.base import Engine, Reading, SummarySpec
 from maskwright.errors import InputError
-from maskwright.recode import bucketize, generalise, permute
+from maskwright.recode.plans import generalisation_plan, shuffled_plan
 from tests.recode.groups import ALL, KEY, PLAIN, Example, Row, example, fetch, frame, numbers, people, rows
 
 
@@ -45,7 +45,7 @@ def labels(example: Example, group: int) -> tuple[str | None, ...]:
 def test_generalised_rows_keep_their_values(engine: Engine, drawn: Any) -> None:
     table, groups, whole, star = drawn
     made = example(engine, table, groups, whole=whole, star=star)
-    plan = generalise.plan(made.grouping, ALL, (), KEY)
+    plan = generalisation_plan(made.grouping, ALL, (), KEY)
     found = fetch(engine, engine.recode(made.table, plan))
     assert [tuple(row) for row in found[:1]] == [ALL]
     seen = [int(row["p"] or 0) for row in found]
@@ -61,7 +61,7 @@ def test_generalised_rows_keep_their_values(engine: Engine, drawn: Any) -> None:
 def test_expanded_without_reading_rows(engine: Engine, drawn: Any) -> None:
     table, groups, whole, star = drawn
     made = example(engine, table, groups, whole=whole, star=star)
-    plan = generalise.plan(made.grouping, PLAIN, (), KEY)
+    plan = generalisation_plan(made.grouping, PLAIN, (), KEY)
     assert isinstance(plan, GroupPlan)
     assert plan.passed == ()
     found = Counter(tuple(row.values()) for row in fetch(engine, engine.recode(made.table, plan)))
@@ -81,7 +81,7 @@ def test_rows_with_missing_values_can_be_dropped(engine: Engine) -> None:
     complete = engine.open(whole.filter(pl.col("s").is_not_null() & pl.col("b").is_not_null()), Reading())
     for columns in (ALL, PLAIN):
         made = example(engine, table[:1], [0], whole=True, table=complete)
-        plan = generalise.plan(made.grouping, columns, ("a", "b", "s", "t"), KEY)
+        plan = generalisation_plan(made.grouping, columns, ("a", "b", "s", "t"), KEY)
         assert [row["s"] for row in fetch(engine, engine.recode(opened, plan))] == ["flu"]
 
 
@@ -94,7 +94,7 @@ def test_permuted_values_stay_in_their_group(
 ) -> None:
     table, groups, whole, star = drawn
     made = example(engine, table, groups, whole=whole, star=star)
-    plan = permute.plan(
+    plan = shuffled_plan(
         made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(len(table)),
         exact=values, together=[["t", "s"]] if together else (),
     )  # fmt: skip
@@ -134,7 +134,7 @@ def test_the_two_tables_hold_the_allocated_multisets(
 ) -> None:
     table, groups, whole, star = drawn
     made = example(engine, table, groups, whole=whole, star=star)
-    plan = bucketize.plan(
+    plan = shuffled_plan(
         made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(len(table)),
         exact=values, together=[["s", "t"]] if together else (),
     )  # fmt: skip
@@ -169,14 +169,14 @@ def test_types_and_kinds_of_tables(engine: Engine, tmp_path: Path, kind: str, pa
     elif kind == "pyarrow":
         source = source.to_arrow()
     made = example(engine, table, [i % 2 for i in range(12)], source=source)
-    plan = bucketize.plan(made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(1))
+    plan = shuffled_plan(made.grouping, ALL if passes else PLAIN, (), KEY, np.random.default_rng(1))
     one, two = engine.bucketize(made.table, plan).values()
     whole = "text" if kind == "csv" else "integer"
     kinds = {c.name: c.kind for c in (*one.columns, *two.columns)}
     assert kinds == {"group": "integer", "a": whole, "b": "text", "s": "text", "t": whole} | (
         {"p": whole} if passes else {}
     )
-    mixed = engine.recode(made.table, permute.plan(made.grouping, PLAIN, (), KEY, np.random.default_rng(1)))
+    mixed = engine.recode(made.table, shuffled_plan(made.grouping, PLAIN, (), KEY, np.random.default_rng(1)))
     for number, written in enumerate((one, two, mixed)):
         before = Counter(tuple(r.values()) for r in fetch(engine, written))
         for form in ("csv", "parquet"):
@@ -201,7 +201,7 @@ def test_types_and_kinds_of_tables(engine: Engine, tmp_path: Path, kind: str, pa
 
 def test_the_buckets_can_be_recounted(engine: Engine) -> None:
     made = example(engine, people(30), [i % 4 - 1 for i in range(30)])
-    plan = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
+    plan = shuffled_plan(made.grouping, ALL, (), KEY, np.random.default_rng(5), group_column="bucket")
     quasi, sensitive = engine.bucketize(made.table, plan).values()
     one, two = engine.recount(quasi, ["bucket"]), engine.recount(sensitive, ["bucket"], ["s", "t"])
     assert one.labels == two.labels
@@ -233,7 +233,7 @@ def test_values_come_back_in_their_type(engine: Engine, tmp_path: Path) -> None:
     labels = tuple(Labels(n, ("*",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in a)
     grouping = Grouping(summary, allocation, labels, allocated_classes(summary, allocation, 1))
     for columns in (tuple(a), (*a, "p")):
-        plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
+        plan = shuffled_plan(grouping, columns, (), KEY, np.random.default_rng(1))
         handed = engine.hand_over(engine.recode(table, plan)).drop("group").sort("day")
         expected = given_.select(columns).with_columns(pl.col("f32", "f64").fill_nan(None)).sort("day")
         assert handed.schema == expected.schema
@@ -254,7 +254,7 @@ def test_many_columns_need_several_words(engine: Engine) -> None:
     labels = tuple(Labels(n, ("x",), np.ones(1, np.int64), np.zeros(1, np.int32)) for n in names)
     grouping = Grouping(summary, allocation, labels, allocated_classes(summary, allocation, 1))
     for columns in (names, [*names, "p"]):
-        plan = permute.plan(grouping, columns, (), KEY, np.random.default_rng(1))
+        plan = shuffled_plan(grouping, columns, (), KEY, np.random.default_rng(1))
         found = fetch(engine, engine.recode(table, plan))
         assert len(found) == int(summary.rows[0])
         published = {tuple(r[n] for n in names) for r in found}
@@ -265,6 +265,6 @@ def test_many_columns_need_several_words(engine: Engine) -> None:
 def test_a_table_that_changed_is_refused(engine: Engine) -> None:
     made = example(engine, people(12), [i % 2 for i in range(12)], whole=False)
     less = engine.open(frame(people(11)), Reading())
-    plan = permute.plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
+    plan = shuffled_plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
     with pytest.raises(InputError, match="changed while it was read"):
         engine.recode(less, plan)

@@ -134,15 +134,15 @@ def test_members_are_the_published_texts_of_what_passes(engine: Engine, rows: An
 def test_members_where_rows_are_in_groups(engine: Engine, left_out: bool) -> None:
     import polars as pl
 
-    from maskwright.recode import bucketize, generalise
+    from maskwright.recode.plans import generalisation_plan, shuffled_plan
     from tests.recode.groups import ALL, KEY, Row, example, frame
 
     table: list[Row] = [("1", "b0", "flu", "10"), ("2", "b0", "HIV", "20"), ("3", "b1", "cold", "10")] * 4
     source = frame(table).with_columns(pl.Series("p", ["east", "west", "north"] * 4))
     made = example(engine, table, [0, -1 if left_out else 0, 1] * 4, source=source)
-    buckets = bucketize.plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
+    buckets = shuffled_plan(made.grouping, ALL, (), KEY, np.random.default_rng(1))
     for published in (
-        engine.recode(made.table, generalise.plan(made.grouping, ALL, (), KEY)),
+        engine.recode(made.table, generalisation_plan(made.grouping, ALL, (), KEY)),
         engine.bucketize(made.table, buckets)["quasi-identifiers"],
     ):
         wards = ("east", "north") if left_out else ("east", "north", "west")
@@ -199,13 +199,13 @@ def test_texts_are_cleaned_where_one_needs_it(engine: Engine, file: Write) -> No
 
 def test_too_many_rows_for_four_bytes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     from maskwright.engines.duckdb import grouped
-    from maskwright.recode import generalise
+    from maskwright.recode.plans import generalisation_plan
     from tests.recode.groups import ALL, KEY, example, people
 
     made = example(engine, people(6), [0] * 6)
     monkeypatch.setattr(grouped, "MOST", 1)
     with pytest.raises((InputError, UsageError), match="--engine spark"):
-        engine.recode(made.table, generalise.plan(made.grouping, ALL, (), KEY))
+        engine.recode(made.table, generalisation_plan(made.grouping, ALL, (), KEY))
 
 
 def test_what_was_stored_for_a_table_can_be_forgotten(engine: Engine, file: Write) -> None:

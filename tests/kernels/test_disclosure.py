@@ -37,10 +37,12 @@ def same(found: exact.Disclosure, wanted: exact.Disclosure) -> bool:
 @given(many, st.integers(0, 14))
 def test_both_twins_give_the_same_bits(buckets, k):
     vc = packed(buckets)
-    a, b = (kernel.rank(vc, 0, len(buckets), k + 1, module) for module in (kernel.compiled, None))
+    a, b = (kernel.rank_buckets(vc, 0, len(buckets), k + 1, module) for module in (kernel.compiled, None))
     for mine, theirs in zip(vars(a).values(), vars(b).values(), strict=True):
         assert mine.dtype == theirs.dtype and (mine == theirs).all()
-    for mine, theirs in zip(kernel.minima(a, kernel.compiled), kernel.minima(a, None), strict=True):
+    for mine, theirs in zip(
+        kernel.bucket_minima(a, kernel.compiled), kernel.bucket_minima(a, None), strict=True
+    ):
         assert mine.tobytes() == theirs.tobytes()
 
 
@@ -48,13 +50,13 @@ def test_both_twins_give_the_same_bits(buckets, k):
 @given(many, st.integers(0, 8))
 def test_floats_are_within_the_stated_error(module, buckets, k):
     vc = packed(buckets)
-    table = kernel.columns(kernel.rank(vc, 0, len(buckets), k + 1, module), module)
+    table = kernel.bucket_columns(kernel.rank_buckets(vc, 0, len(buckets), k + 1, module), module)
     for b, bucket in enumerate(buckets):
         for c, value in enumerate(exact.bucket_columns(Bucket.of(bucket, k + 1), k)):
             if value is None:
                 assert table[c, b] == np.inf
             else:
-                assert abs(Fraction(float(table[c, b])) - value) <= Fraction(kernel.error(k)) * value
+                assert abs(Fraction(float(table[c, b])) - value) <= Fraction(kernel.relative_error(k)) * value
 
 
 @twins
@@ -98,7 +100,7 @@ def test_near_ties_beyond_the_precision_of_floats_are_decided_exactly(module):
         vc = packed([buckets[i] for i in order])
         assert search.max_disclosure(vc, 0, module).implications[0] == max(shares)
         for c in shares:
-            fails = search.measure(vc, 0, c, module)[2]
+            fails = search.measure_disclosure(vc, 0, c, module)[2]
             assert fails.tolist() == [shares[i] >= c for i in order]
 
 
@@ -130,7 +132,7 @@ def test_exact_ties_between_many_different_buckets_are_settled_in_sets(module, m
 def test_floats_that_underflow_do_not_decide(module):
     """With 61 atoms and 10^12 people nearly all of one value, products near 1e-600 become 0 as floats."""
     buckets = [{"a": 10**12, **{f"v{i}": 1 for i in range(n)}} for n in (71, 70, 72)]
-    table = kernel.columns(kernel.rank(packed(buckets), 0, 3, 61, module), module)
+    table = kernel.bucket_columns(kernel.rank_buckets(packed(buckets), 0, 3, 61, module), module)
     found = search.max_disclosure(packed(buckets), 60, module)
     assert (table[59] == 0).all() and found.ratios[60] > 0
     assert found.ratios == exact.max_disclosure(buckets, 60).ratios
@@ -139,13 +141,13 @@ def test_floats_that_underflow_do_not_decide(module):
 @twins
 @given(many, st.integers(0, 4), st.fractions(min_value="1/50", max_value=1, max_denominator=50))
 def test_which_buckets_reach_c_alone(module, buckets, k, c):
-    disclosure, alone, fails = search.measure(packed(buckets), k, c, module)
+    disclosure, alone, fails = search.measure_disclosure(packed(buckets), k, c, module)
     wanted = [exact.max_disclosure([bucket], k).implications[k] for bucket in buckets]
     assert list(alone) == wanted
     assert fails.tolist() == [belief >= c for belief in wanted]
     assert np.allclose(alone.floats(), [float(w) for w in wanted], rtol=1e-12)
     for on_the_edge in {w for w in wanted if w > 0}:
-        again = search.measure(packed(buckets), k, on_the_edge, module)[2]
+        again = search.measure_disclosure(packed(buckets), k, on_the_edge, module)[2]
         assert again.tolist() == [belief >= on_the_edge for belief in wanted]
     assert same(disclosure, exact.max_disclosure(buckets, k))
 

@@ -14,7 +14,7 @@ import pytest
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.rules import Closeness, DistinctAtLeast, EntropyAtLeast, Rule, SizeAtLeast
 from maskwright.kernels import compiled
-from maskwright.kernels.node_check import Checker, Problem, rows_by_code
+from maskwright.kernels.node_check import Checker, NodeProblem, rows_by_code
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import build_objective
 from maskwright.methods.optimal_lattice import OptimalLattice
@@ -23,10 +23,10 @@ from tests.methods import brute
 from tests.methods.test_lattice_search import solve
 from tests.support import Rules, adult, equal_sets, summarise, task_of
 
-pytestmark = pytest.mark.skipif(not compiled.available(), reason="the kernel was not compiled")
+pytestmark = pytest.mark.skipif(not compiled.kernel_available(), reason="the kernel was not compiled")
 
 
-def problem_of(case: brute.Case, seed: int) -> tuple[Problem, Lattice]:
+def problem_of(case: brute.Case, seed: int) -> tuple[NodeProblem, Lattice]:
     summary = summarise(case.attributes, case.columns, {"disease": case.disease})
     task = task_of(summary, [Rules(rules=case.rules)], weights=case.weights, levels=case.levels)
     method = OptimalLattice(
@@ -39,7 +39,7 @@ def problem_of(case: brute.Case, seed: int) -> tuple[Problem, Lattice]:
     return method.problem(task, lattice, objective), lattice
 
 
-def same(problem: Problem, places: tuple[int, ...], fast: object, plain: object) -> None:
+def same(problem: NodeProblem, places: tuple[int, ...], fast: object, plain: object) -> None:
     a, b = fast.check(places), plain.check(places)  # type: ignore[attr-defined]
     if b.lost > problem.limit:  # hopeless: the kernel stops counting as soon as it knows
         assert not a.feasible
@@ -103,7 +103,7 @@ def test_the_search_is_the_same_without_the_kernel(monkeypatch: pytest.MonkeyPat
         case = brute.random_case(seed)
         fast = solve(case)
         with monkeypatch.context() as patch:
-            patch.setattr(compiled, "available", lambda: False)
+            patch.setattr(compiled, "kernel_available", lambda: False)
             plain = solve(case)
         if fast is None or plain is None:
             assert fast is plain
@@ -167,10 +167,10 @@ def test_pairs_of_columns_discard_only_nodes_that_fail(k: int, monkeypatch: pyte
             )
             fast = OptimalLattice().group(task)
         with monkeypatch.context() as patch:
-            patch.setattr(compiled, "available", lambda: False)
+            patch.setattr(compiled, "kernel_available", lambda: False)
             plain = OptimalLattice().group(task)
         assert (fast.levels, fast.search["score"]) == (plain.levels, plain.search["score"])
-        counted += compiled.kernel().stats(seen[0].handle)[3]
+        counted += compiled.compiled_kernel().stats(seen[0].handle)[3]
     assert counted > 10
 
 
@@ -191,11 +191,11 @@ def test_rows_by_code(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = np.array([rng.integers(0, 7, 1001), rng.integers(0, 2, 1001)], dtype=np.int32)
     rows = rng.integers(1, 2**40, 1001)
     fast = rows_by_code(codes, rows, (9, 2))
-    monkeypatch.setattr(compiled, "available", lambda: False)
+    monkeypatch.setattr(compiled, "kernel_available", lambda: False)
     for a, b in zip(fast, rows_by_code(codes, rows, (9, 2)), strict=True):
         assert a.dtype == b.dtype == np.int64
         assert a.tolist() == b.tolist()
     with pytest.raises(ValueError, match="beyond the width"):
-        compiled.marginals(codes, rows, (6, 2))
+        compiled.code_marginals(codes, rows, (6, 2))
     with pytest.raises(ValueError, match="beyond the width"):
-        compiled.marginals(-codes, None, (9, 2))
+        compiled.code_marginals(-codes, None, (9, 2))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.kernels.tuple_orders import compiled, dealt
+from maskwright.kernels.tuple_orders import compiled, items_of_owners
 
 KERNELS = [None] if compiled is None else [None, compiled]
 
@@ -20,7 +20,7 @@ def test_rows_take_the_items_of_their_owner_in_order(owners: list[int]) -> None:
     left = {k: items[start[k] : start[k + 1]].tolist() for k in range(7)}
     expected = [-1 if k < 0 else left[k].pop(0) for k in owners]
     for kernel in KERNELS:
-        assert dealt(np.array(owners, dtype=np.int32), start, items, kernel).tolist() == expected
+        assert items_of_owners(np.array(owners, dtype=np.int32), start, items, kernel).tolist() == expected
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -28,4 +28,4 @@ def test_rows_take_the_items_of_their_owner_in_order(owners: list[int]) -> None:
 def test_rows_that_are_not_those_of_the_items_are_refused(owners: list[int], kernel: object) -> None:
     start, items = np.array([0, 1, 3]), np.arange(3, dtype=np.int32)
     with pytest.raises(ValueError, match="do not fit"):
-        dealt(np.array(owners, dtype=np.int32), start, items, kernel)  # type: ignore[arg-type]
+        items_of_owners(np.array(owners, dtype=np.int32), start, items, kernel)  # type: ignore[arg-type]

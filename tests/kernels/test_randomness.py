@@ -13,11 +13,11 @@ from maskwright.kernels import randomness
 from maskwright.kernels.randomness import (
     ChaCha,
     PlainChaCha,
-    blocks,
-    derived,
-    generator,
+    derived_key,
+    random_generator,
     secret_key,
     shuffle_within,
+    stream_blocks,
 )
 
 ZERO, ONE = bytes(32), bytes(31) + b"\1"
@@ -35,16 +35,16 @@ SOURCES = [PlainChaCha] + ([ChaCha] if randomness.compiled else [])
 
 @pytest.mark.parametrize(("key", "number", "expected"), VECTORS)
 def test_the_vectors_of_the_standard(key: bytes, number: int, expected: str) -> None:
-    assert blocks(key, number, 1).astype("<u4").tobytes().hex() == expected
+    assert stream_blocks(key, number, 1).astype("<u4").tobytes().hex() == expected
     for source in SOURCES:
         words = np.random.Generator(source(key)).integers(0, 2**32, 16 * (number + 1), dtype=np.uint32)
         assert words[-16:].astype("<u4").tobytes().hex() == expected
 
 
 def test_the_counter_goes_beyond_32_bits() -> None:
-    across = blocks(ONE, 2**32 - 1, 2)
-    assert across[1].tolist() == blocks(ONE, 2**32, 1)[0].tolist()
-    assert across[1].tolist() != blocks(ONE, 0, 1)[0].tolist()
+    across = stream_blocks(ONE, 2**32 - 1, 2)
+    assert across[1].tolist() == stream_blocks(ONE, 2**32, 1)[0].tolist()
+    assert across[1].tolist() != stream_blocks(ONE, 0, 1)[0].tolist()
 
 
 @pytest.mark.skipif(randomness.compiled is None, reason="the kernels are not installed")
@@ -61,11 +61,11 @@ def test_the_twin_draws_the_same() -> None:
 
 
 def test_purposes_have_streams_of_their_own() -> None:
-    first, again, other = (generator(ONE, p).permutation(200).tolist() for p in ("a", "a", "b"))
+    first, again, other = (random_generator(ONE, p).permutation(200).tolist() for p in ("a", "a", "b"))
     assert first == again
     assert first != other
-    assert derived(ONE, "a") not in (derived(ONE, "b"), derived(ZERO, "a"), ONE)
-    assert derived(ONE, "a")[:16] != derived(ONE, "b")[:16]
+    assert derived_key(ONE, "a") not in (derived_key(ONE, "b"), derived_key(ZERO, "a"), ONE)
+    assert derived_key(ONE, "a")[:16] != derived_key(ONE, "b")[:16]
     assert secret_key(7) == secret_key(7) != secret_key(8)
     assert secret_key() != secret_key()
 
@@ -103,10 +103,10 @@ def test_without_the_kernel_the_same_release(tmp_path: object) -> None:
         "import sys; sys.modules['maskwright.kernels._chacha'] = None\n"
         "from maskwright.kernels import randomness as r\n"
         "assert r.compiled is None\n"
-        "print(r.generator(bytes(32), 'x').permutation(50).tolist())"
+        "print(r.random_generator(bytes(32), 'x').permutation(50).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(generator(bytes(32), "x").permutation(50).tolist())
+    assert done.stdout.strip() == str(random_generator(bytes(32), "x").permutation(50).tolist())
 
 
 @pytest.mark.skipif(randomness.compiled is None, reason="the kernels are not installed")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.attacks import ATTACKS
-from maskwright.attacks.passing_columns import narrowed
+from maskwright.attacks.passing_columns import narrowed_belief
 from maskwright.domain.adversary import PassingBelief, Target
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Classes, Originals, ValueCounts
@@ -31,7 +31,7 @@ from maskwright.domain.summary import Joint, Summary
 from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.errors import MaskwrightError, PolicyError
 from maskwright.kernels import compiled
-from maskwright.kernels.node_check import Column, Problem
+from maskwright.kernels.node_check import LatticeColumn, NodeProblem
 from maskwright.methods import METHODS
 from maskwright.metrics import METRICS
 from maskwright.models import MODELS
@@ -342,7 +342,7 @@ def target_for(name: str) -> Target:
         asked = model("belief", max="1/2", attribute="s")
         before = asked.shares(target.grouping.summary.totals())
         prior = Belief(before[before.argmax()], Fraction(0), "", "")
-        told = narrowed(asked.shares(target.grouping.classes), prior, ["side"])
+        told = narrowed_belief(asked.shares(target.grouping.classes), prior, ["side"])
         return replace(target, passing=(PassingBelief("s", None, told, in_rows=True),))
     return target
 
@@ -363,11 +363,12 @@ def test_other_attacks_stay_sane(name: str) -> None:
 def test_the_compiled_search_ends_where_its_counters_do() -> None:
     """Just below 2^31 people in the table the kernel serves, above it its twin; the results above are alike."""
     assert 40 * FACTORS[0] < 2**31 - 1 <= 40 * FACTORS[1]
-    column = Column(np.zeros(1, np.int32), (np.zeros(1, np.int32),))
+    column = LatticeColumn(np.zeros(1, np.int32), (np.zeros(1, np.int32),))
     problems = [
-        Problem((column,), n, n, {}, (), 1, True, False, 0) for n in (np.array([40 * f]) for f in FACTORS[:2])
+        NodeProblem((column,), n, n, {}, (), 1, True, False, 0)
+        for n in (np.array([40 * f]) for f in FACTORS[:2])
     ]
-    assert [compiled.can_take(p) for p in problems] == [compiled.available(), False]
+    assert [compiled.can_take(p) for p in problems] == [compiled.kernel_available(), False]
 
 
 # --- kernels and keys ---------------------------------------------------------------------------------

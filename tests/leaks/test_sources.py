@@ -211,14 +211,14 @@ def test_the_seed_is_in_no_public_byte(tmp_path: Path) -> None:
 def test_no_key_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of a release is in no file, public or private, nor is any key that was derived from it."""
     keys = []
-    take = randomness.derived
+    take = randomness.derived_key
 
     def derived(key: bytes, purpose: str) -> bytes:
         keys.extend([key, take(key, purpose)])
         return take(key, purpose)
 
-    monkeypatch.setattr(randomness, "derived", derived)
-    monkeypatch.setattr("maskwright.pipeline.publish.derived", derived)
+    monkeypatch.setattr(randomness, "derived_key", derived)
+    monkeypatch.setattr("maskwright.pipeline.publish.derived_key", derived)
     mw.anonymize(as_kind(DATA, "csv", tmp_path), policy("mondrian", "permute"), tmp_path / "r")
     keys.append(installation_key().secret)
     assert len(set(keys)) >= 7

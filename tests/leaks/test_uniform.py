@@ -19,7 +19,7 @@ from scipy.stats import chi2
 import maskwright as mw
 from maskwright.domain.method import Method
 from maskwright.domain.model import Model
-from maskwright.kernels.randomness import generator, secret_key
+from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
@@ -129,7 +129,7 @@ def _order(numbers: list[int]) -> tuple[int, ...]:
 
 def grouped(method: Method, table: Table, model: Model, trial: int | None) -> frozenset[Any]:
     """The groups, each as the multiset of its people: their quasi-identifier and their value."""
-    task = replace(table.task([model], 0), rng=generator(secret_key(trial), "method"))
+    task = replace(table.task([model], 0), rng=random_generator(secret_key(trial), "method"))
     grouping = method.group(task)
     joint = grouping.summary.joint
     assert joint is not None

@@ -200,8 +200,8 @@ def test_lemma_b_belief_is_the_group_fraction(n: int, problems: int, how: str) -
 @pytest.mark.parametrize("how", METHODS)
 def test_without_the_cells_the_same_enumeration_fails(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product itself, with the one argument taken out that makes a cut cross the refused ones."""
-    whole = partition.cut
-    monkeypatch.setattr(partition, "cut", lambda *args: whole(*args[:-1], 0))
+    whole = partition.cut_segments
+    monkeypatch.setattr(partition, "cut_segments", lambda *args: whole(*args[:-1], 0))
     with pytest.raises(AssertionError, match="leak"):
         gives_nothing_away(METHODS[how], 8, 100, 0)
 

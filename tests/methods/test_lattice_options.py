@@ -151,7 +151,7 @@ def test_a_kernel_that_disagrees_with_its_model_is_caught() -> None:
 
 
 def test_cancelled_while_searching(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "available", lambda: False)
+    monkeypatch.setattr(compiled, "kernel_available", lambda: False)
     task = task_of(adult(), [K2], progress=Progress(cancelled=lambda: True))
     with pytest.raises(Cancelled):
         OptimalLattice(suppression="0.02").group(task)

@@ -22,7 +22,7 @@ from maskwright.domain.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
 from maskwright.domain.summary import Shared, Summary
 from maskwright.errors import Cancelled, PolicyError, PolicyNotMet
 from maskwright.kernels import clusters as kernel
-from maskwright.kernels.clusters import NEVER, Problem, clusters
+from maskwright.kernels.clusters import NEVER, ClusterProblem, cluster_kernel
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._local.local_labels import problem_of
 from maskwright.methods.local_recoding import LocalRecoding
@@ -186,7 +186,7 @@ def test_random_tables_without_full_domain() -> None:
 # -- the kernels -----------------------------------------------------------------------------------------------
 
 
-def random_problem(seed: int) -> Problem:
+def random_problem(seed: int) -> ClusterProblem:
     case = random_case(seed)
     rng = np.random.default_rng(seed)
     task = task_for(replace(case, rules=(SizeAtLeast(int(rng.integers(1, 6))),)), seed, Rules)
@@ -206,12 +206,12 @@ def random_problem(seed: int) -> Problem:
     return problem
 
 
-def price(problem: Problem, t: int, u: int) -> int:
+def price(problem: ClusterProblem, t: int, u: int) -> int:
     return sum(int(c.price[c.codes[t], c.agree(c.codes[t], c.codes[u])]) for c in problem.columns)
 
 
-def run(problem: Problem, module: Any, steps: int) -> tuple[list[int], list[list[int]], list[int]]:
-    work = clusters(problem, module)
+def run(problem: ClusterProblem, module: Any, steps: int) -> tuple[list[int], list[list[int]], list[int]]:
+    work = cluster_kernel(problem, module)
     for lo in range(0, problem.n, steps):
         work.neighbours(lo, lo + steps)
     while work.agglomerate(steps):
@@ -249,10 +249,12 @@ def test_neighbours_are_the_nearest(module: Any) -> None:
 def test_the_compiled_kernel_refuses_arrays_that_do_not_fit() -> None:
     problem = random_problem(1)
     with pytest.raises(ValueError, match="fit together"):
-        clusters(replace(problem, sizes=problem.sizes[:-1]))
+        cluster_kernel(replace(problem, sizes=problem.sizes[:-1]))
     column = problem.columns[0]
     with pytest.raises(ValueError, match="does not have"):
-        clusters(replace(problem, columns=(replace(column, meet=column.meet + 100), *problem.columns[1:])))
+        cluster_kernel(
+            replace(problem, columns=(replace(column, meet=column.meet + 100), *problem.columns[1:]))
+        )
 
 
 # -- particular tables ---------------------------------------------------------------------------------------

@@ -63,18 +63,21 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     marks = np.unique(np.concatenate([[0, len(order)], rng.integers(0, len(order) + 1, 5)]))
     lo, hi = marks[:-1].copy(), marks[1:].copy()
     for a, b in zip(
-        partition.ranges(codes, order, lo, hi), partition.ranges(codes, order, lo, hi, None), strict=True
+        partition.segment_ranges(codes, order, lo, hi),
+        partition.segment_ranges(codes, order, lo, hi, None),
+        strict=True,
     ):
         assert np.array_equal(a, b)
     wanted = [(int(rng.integers(0, d)), int(rng.choice([0, 62, 124]))) for _ in range(3)]
     for a, b in zip(
-        *(partition.spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)), strict=True
+        *(partition.segment_spans(codes, order, lo, hi, wanted, k) for k in (partition.compiled, None)),
+        strict=True,
     ):
         assert np.array_equal(a, b)
     dims = rng.integers(0, d, len(lo)).astype(np.int32)
     for mode, parts in (("even", 2), ("even", 3), ("even", 7), ("lt", 2), ("le", 2)):
-        ours = partition.cut(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
-        theirs = partition.cut(codes, order, lo, hi, dims, mode, parts, kernel=None)  # type: ignore[arg-type]
+        ours = partition.cut_segments(codes, order, lo, hi, dims, mode, parts)  # type: ignore[arg-type]
+        theirs = partition.cut_segments(codes, order, lo, hi, dims, mode, parts, kernel=None)  # type: ignore[arg-type]
         assert np.array_equal(ours[0], theirs[0])
         assert np.array_equal(ours[1], theirs[1])
     hierarchies = [_hierarchy(f"q{a}", int(s), rng) for a, s in enumerate(sizes)]
@@ -84,19 +87,20 @@ def test_the_compiled_kernel_and_its_twin_agree(seed: int) -> None:
     for parts, run in ((2, 0), (3, 0), (2, cell), (3, cell)):
         begin, end = (lo, hi) if not run else (lo, lo + (hi - lo) // run * run)
         ours_, theirs_ = (
-            partition.choose(codes, order, begin, end, parts, tables, run, kernel=k)
+            partition.choose_dimensions(codes, order, begin, end, parts, tables, run, kernel=k)
             for k in (partition.compiled, None)
         )
         assert np.array_equal(ours_, theirs_)
         ours, theirs = (
-            partition.cut(codes, order, begin, end, dims, "even", parts, run, kernel=k)
+            partition.cut_segments(codes, order, begin, end, dims, "even", parts, run, kernel=k)
             for k in (partition.compiled, None)
         )
         assert np.array_equal(ours[0], theirs[0])
         assert np.array_equal(ours[1], theirs[1])
     values = rng.integers(0, 6, n).astype(np.int32)
     a, b = (
-        partition.count(values, tuple("abcde"), order, lo, hi, kernel=k) for k in (partition.compiled, None)
+        partition.count_values(values, tuple("abcde"), order, lo, hi, kernel=k)
+        for k in (partition.compiled, None)
     )
     assert np.array_equal(a.start, b.start)
     assert np.array_equal(a.codes, b.codes)
@@ -119,11 +123,11 @@ def test_large_groups_are_judged_by_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     table = rt.build([["x", "x"]], {}, hierarchies)
     tables = label_covers(axes_of(table.summary), {}, "hierarchy", {"b": Fraction(2)})
     order, whole = np.arange(100, dtype=np.int32), (np.array([0]), np.array([100]))
-    assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
+    assert partition.choose_dimensions(codes, order, *whole, 2, tables).tolist() == [1]
     codes[:, 1] = 1
     codes[99, 1] = 2  # no sampled row differs in b, and none at all in a
     codes[:, 0] = 1
-    assert partition.choose(codes, order, *whole, 2, tables).tolist() == [1]
+    assert partition.choose_dimensions(codes, order, *whole, 2, tables).tolist() == [1]
 
 
 def test_large_groups_of_cells_are_judged_by_a_sample_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,9 +140,9 @@ def test_large_groups_of_cells_are_judged_by_a_sample_of_each_kind(monkeypatch: 
     order = np.arange(300, dtype=np.int32)
     lo, hi = np.array([0, 100, 200]), np.array([100, 200, 300])
     for cell, dims in ((0, [0, 0, 0]), (50, [1, 1, 1]), (25, [-1, -1, -1])):
-        assert partition.choose(codes, order, lo, hi, 2, tables, cell).tolist() == dims
+        assert partition.choose_dimensions(codes, order, lo, hi, 2, tables, cell).tolist() == dims
     lo, hi = np.array([0, 100]), np.array([100, 150])  # two cells and one cell of fifty rows
-    assert partition.choose(codes, order, lo, hi, 2, tables, 50).tolist() == [1, 1]
+    assert partition.choose_dimensions(codes, order, lo, hi, 2, tables, 50).tolist() == [1, 1]
 
 
 def test_a_plan_of_crossed_cuts_goes_on_where_no_row_is_dropped() -> None:
@@ -223,7 +227,11 @@ def equal_parts(qi: Any, sa: Any, passes: Any, plan: EvenPlan, table: Any) -> li
         if depth == len(plan.parts):
             return [rows]
         order, n, parts = np.array(sorted(rows), dtype=np.int32), len(rows), plan.parts[depth]
-        dim = int(partition.choose(codes, order, np.array([0]), np.array([n]), parts, tables, kernel=None)[0])
+        dim = int(
+            partition.choose_dimensions(
+                codes, order, np.array([0]), np.array([n]), parts, tables, kernel=None
+            )[0]
+        )
         if dim < 0:
             return [rows]
         ranked = sorted(rows, key=lambda i: (codes[i, dim], i))

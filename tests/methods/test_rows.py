@@ -11,7 +11,13 @@ import pytest
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
-from maskwright.kernels.tuple_orders import allocated, arrange, by_digits, hilbert_digits, rank_matrix
+from maskwright.kernels.tuple_orders import (
+    allocation_entries,
+    arrange_cells,
+    by_digits,
+    hilbert_digits,
+    rank_matrix,
+)
 from maskwright.methods._rows.axes import axis_of
 from maskwright.methods._rows.group_labels import label_groups
 from maskwright.methods._rows.row_orders import arranged_rows
@@ -108,7 +114,9 @@ def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
     keys = rng.integers(0, 5 if seed % 2 else 2**63, int(rows.sum())).astype(np.uint64)
     cells = rng.integers(0, 9, len(keys)).astype(np.int32)
     sorting = rng.permutation(n).astype(np.int32)
-    assert np.array_equal(arrange(sorting, rows, keys, cells), arrange(sorting, rows, keys, cells, None))
+    assert np.array_equal(
+        arrange_cells(sorting, rows, keys, cells), arrange_cells(sorting, rows, keys, cells, None)
+    )
     sizes_of = np.bincount(cells, minlength=9)
     listed = rng.permutation(cells)[: int(rng.integers(0, len(cells) + 1))]
     start = np.unique(np.concatenate([[0, len(listed)], rng.integers(0, len(listed) + 1, 20)]))
@@ -116,13 +124,13 @@ def test_the_compiled_orders_and_their_twins_agree(seed: int) -> None:
     for g, (lo, hi) in enumerate(itertools.pairwise(start.tolist())):
         expected.update((c, g) for c in listed[lo:hi].tolist())
     for kernel in (partition.compiled, None):
-        found = [column.tolist() for column in allocated(listed, start, sizes_of, kernel)]
+        found = [column.tolist() for column in allocation_entries(listed, start, sizes_of, kernel)]
         assert list(zip(*found, strict=True)) == [(*key, expected[key]) for key in sorted(expected)]
         too_many = np.append(cells, np.int32(seed % 9))  # one row more than the cell has
         with pytest.raises(ValueError, match="do not fit"):
-            allocated(too_many, np.array([0, len(too_many)]), sizes_of, kernel)
+            allocation_entries(too_many, np.array([0, len(too_many)]), sizes_of, kernel)
         with pytest.raises(ValueError, match="do not fit"):
-            allocated(np.array([9], dtype=np.int32), np.array([0, 1]), sizes_of, kernel)
+            allocation_entries(np.array([9], dtype=np.int32), np.array([0, 1]), sizes_of, kernel)
     with pytest.raises(ValueError, match="do not fit"):
         rank_matrix(ranks + 1, [table[:1] for table in tables])
 

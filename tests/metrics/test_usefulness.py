@@ -18,7 +18,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
 from maskwright.metrics._shared.supports import supports_of
-from maskwright.metrics.correlation import associations, cramers_v
+from maskwright.metrics.correlation import attribute_associations, cramers_v
 from maskwright.metrics.distributions import (
     attribute_distributions,
     attribute_earth_movers,
@@ -26,7 +26,7 @@ from maskwright.metrics.distributions import (
     earth_movers,
 )
 from maskwright.metrics.loss import attribute_bits, non_uniform_entropy
-from maskwright.metrics.prediction import prediction
+from maskwright.metrics.prediction import measure_prediction
 from maskwright.metrics.queries import CHUNK, Workload, _drawn, _QueryTable, query_errors
 from maskwright.worlds.reference_methods import count_actual, count_estimate, relative_error
 from tests.metrics.releases import AGES, ATTRIBUTES, JOBS, Example, Row, cases, example, rows
@@ -138,7 +138,7 @@ def test_earth_movers_is_the_cheapest_transport(
 @given(cases)
 def test_associations(case: Any) -> None:
     made = example(case)
-    found = associations(made.grouping, made.exact)
+    found = attribute_associations(made.grouping, made.exact)
     published = [row for row in made.rows if row.group >= 0]
     sizes = Counter(row.group for row in published)
     held = Counter((row.group, row.value) for row in published)
@@ -346,7 +346,7 @@ def test_a_workload_that_asks_for_no_sensitive_column_is_refused() -> None:
 def test_prediction_is_perfect_where_the_release_keeps_what_decides() -> None:
     table = [(AGES[i % 6], JOBS[i // 6 % 4], "ab"[i // 6 % 4 // 2]) for i in range(240)]
     kept = example((table, ("optimal-lattice", {}), False))
-    found = prediction(kept.grouping, seed=3)
+    found = measure_prediction(kept.grouping, seed=3)
     assert found.target == "s"
     assert found.original == found.release == 1.0
     assert found.commonest < 0.8
@@ -356,7 +356,7 @@ def test_prediction_is_perfect_where_the_release_keeps_what_decides() -> None:
 def test_prediction_is_guessing_where_values_are_shuffled_over_everybody() -> None:
     table = [(AGES[i % 6], JOBS[i // 6 % 4], "ab"[i // 6 % 4 // 2]) for i in range(240)]
     built = example((table, ("anatomy", {"l": 2}), True))
-    lost = prediction(built.grouping, exact=True, seed=3)
+    lost = measure_prediction(built.grouping, exact=True, seed=3)
     assert lost.original == 1.0
     assert lost.release < 0.8  # every group holds as many a as b, whatever the job
 
@@ -366,4 +366,4 @@ def test_prediction_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(UsageError, match=r"maskwright\[predict\]"):
-        prediction(one_release().grouping)
+        measure_prediction(one_release().grouping)

@@ -17,7 +17,7 @@ from maskwright.perturb.microaggregation import (
     information_loss,
     mdav_groups,
     optimal_groups,
-    standardised,
+    standardised_columns,
 )
 
 Rows = list[tuple[int, ...]]
@@ -80,7 +80,7 @@ def test_sizes_of_groups(n: int, k: int, seed: int) -> None:
         with pytest.raises(ValueError, match=f"1 to {n} rows"):
             mdav_groups(np.zeros((n, 2)), k)
         return
-    groups = mdav_groups(standardised(np.random.default_rng(seed).normal(size=(n, 3))), k)
+    groups = mdav_groups(standardised_columns(np.random.default_rng(seed).normal(size=(n, 3))), k)
     sizes = np.bincount(groups)
     assert sizes.sum() == n
     assert k <= sizes.min()
@@ -122,7 +122,7 @@ def test_no_other_groups_lose_less(values: list[int], k: int) -> None:
 def test_optimal_groups_lose_no_more_than_mdav() -> None:
     values = np.random.default_rng(4).lognormal(size=(500, 1))
     for k in (2, 3, 5, 10):
-        mdav = group_means(values, mdav_groups(standardised(values), k))
+        mdav = group_means(values, mdav_groups(standardised_columns(values), k))
         best = group_means(values, optimal_groups(values[:, 0], k))
         assert information_loss(values, best) <= information_loss(values, mdav)
 
@@ -139,9 +139,12 @@ def test_information_loss() -> None:
 def test_blocks_of_columns_are_not_anonymous() -> None:
     """k rows in each block of columns are not k rows: together the blocks single almost everybody out."""
     values = np.random.default_rng(5).multivariate_normal(np.zeros(9), 0.5 + 0.5 * np.eye(9), 400)
-    whole = group_means(values, mdav_groups(standardised(values), 3))
+    whole = group_means(values, mdav_groups(standardised_columns(values), 3))
     blocks = np.concatenate(
-        [group_means(b, mdav_groups(standardised(b), 3)) for b in (values[:, i : i + 3] for i in (0, 3, 6))],
+        [
+            group_means(b, mdav_groups(standardised_columns(b), 3))
+            for b in (values[:, i : i + 3] for i in (0, 3, 6))
+        ],
         axis=1,
     )
     assert image_linkage(whole) <= 1 / 3

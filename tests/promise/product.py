@@ -17,7 +17,7 @@ import numpy as np
 from maskwright.attacks._shared.timed import Timed
 from maskwright.domain.release import Release
 from maskwright.errors import MaskwrightError
-from maskwright.kernels.randomness import generator, secret_key
+from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.folder_contents import Written, data_dictionary, for_readers
 from maskwright.pipeline.history import Looked
@@ -135,7 +135,7 @@ def _run(
     attacks: tuple[str, ...] = (),
     whole: bool = False,
 ) -> tuple[SmallRun, Release]:
-    chance = draws if seed is None else generator(secret_key(seed), "small")
+    chance = draws if seed is None else random_generator(secret_key(seed), "small")
     job = Job(table, policy, seed=seed, attacks=attacks, engine="duckdb")
     run = SmallRun(job, Progress(), SPILL, SmallEngine(chance))
     run.draws, run.whole = draws if seed is None else None, whole

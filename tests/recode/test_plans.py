@@ -18,8 +18,8 @@ from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, SummarySpec
 from maskwright.errors import PolicyError
-from maskwright.recode import bucketize, generalise, permute
 from maskwright.recode.entries import group_column
+from maskwright.recode.plans import generalisation_plan, shuffled_plan
 from tests.recode.groups import ATTRIBUTES, KEY, SENSITIVE, Example, Row, S, T, example, fetch, frame, rows
 
 
@@ -64,7 +64,7 @@ def test_distorted_values_are_published(engine: Engine, table: list[Row], data: 
         shown.append(((*row[:column], value, *row[column + 1 :]), g))  # type: ignore[arg-type]
     changed = sum(row[column] != new[column] for (row, _), (new, _) in zip(kept, shown, strict=True))
 
-    passing = generalise.plan(grouping, ("p", "a", "b", "s", "t"), (), KEY)
+    passing = generalisation_plan(grouping, ("p", "a", "b", "s", "t"), (), KEY)
     found = fetch(engine, engine.recode(made.table, passing))
     sources = [made.rows[int(r["p"] or 0)] for r in found]
     after = Counter((r["a"], made.cell(row), r["s"], r["t"]) for r, row in zip(found, sources, strict=True))
@@ -73,7 +73,7 @@ def test_distorted_values_are_published(engine: Engine, table: list[Row], data: 
     )
     assert after == wanted
     assert sum(r[name] != row[column] for r, row in zip(found, sources, strict=True)) == changed
-    expanded = generalise.plan(grouping, ("s", "a", "t"), (), KEY)
+    expanded = generalisation_plan(grouping, ("s", "a", "t"), (), KEY)
     assert isinstance(expanded, GroupPlan)
     assert not expanded.passed
     found = fetch(engine, engine.recode(made.table, expanded))
@@ -82,7 +82,7 @@ def test_distorted_values_are_published(engine: Engine, table: list[Row], data: 
     )
 
     for together in ((), [["s", "t"]]):
-        shuffled = bucketize.plan(
+        shuffled = shuffled_plan(
             grouping, ("a", "b", "s", "t"), (), KEY, generator(), exact=False, together=together
         )
         label = {int(r["group"] or 0): r["a"] for r in fetch(engine, engine.recode(made.table, shuffled))}
@@ -100,7 +100,7 @@ def test_changed_rows_are_drawn(engine: Engine) -> None:
     grouping = distort(made, ["HIV", "HIV", "HIV", "flu"])
     changed: Counter[str | None] = Counter()
     for trial in range(80):
-        plan = generalise.plan(grouping, ("p", "s"), (), f"{trial:064x}")
+        plan = generalisation_plan(grouping, ("p", "s"), (), f"{trial:064x}")
         changed[next(r["p"] for r in fetch(engine, engine.recode(made.table, plan)) if r["s"] == "flu")] += 1
     assert len(changed) == 4
     assert sum((k - 20) ** 2 / 20 for k in changed.values()) < 21.1  # 1 in 10,000, 3 degrees of freedom
@@ -117,21 +117,21 @@ def test_changes_must_fit(engine: Engine) -> None:
         (replace(grouping.changes, cells=np.array([1])), "not published"),
     ):
         with pytest.raises(ValueError, match=message):
-            generalise.plan(replace(grouping, changes=wrong), ("a", "s"), (), KEY)
+            generalisation_plan(replace(grouping, changes=wrong), ("a", "s"), (), KEY)
     one = ValueCounts.collect(S, 2, np.array([0, 1]), np.array([1, 1]), np.array([1, 1]))
     with pytest.raises(ValueError, match="not as many as the rows"):
-        bucketize.plan(replace(grouping, published={"s": one}), ("a", "s"), (), KEY, generator())
+        shuffled_plan(replace(grouping, published={"s": one}), ("a", "s"), (), KEY, generator())
 
 
 def test_refusals(engine: Engine) -> None:
     made = example(engine, [("1", "b0", "HIV", "10")], [0])
     g = made.grouping
     with pytest.raises(PolicyError, match="'a', which is not a sensitive column; sensitive are s, t"):
-        permute.plan(g, ("a", "s"), (), KEY, generator(), together=[["a", "s"]])
+        shuffled_plan(g, ("a", "s"), (), KEY, generator(), together=[["a", "s"]])
     with pytest.raises(PolicyError, match="names 's' twice"):
-        permute.plan(g, ("a", "s"), (), KEY, generator(), together=[["s"], ["t", "s"]])
+        shuffled_plan(g, ("a", "s"), (), KEY, generator(), together=[["s"], ["t", "s"]])
     with pytest.raises(PolicyError, match="cannot be called 'A'"):
-        bucketize.plan(g, ("a", "s"), (), KEY, generator(), group_column="A")
+        shuffled_plan(g, ("a", "s"), (), KEY, generator(), group_column="A")
     assert group_column(["a"]) == "group"
     assert group_column(["Group", "group_", "x"]) == "group__"
 
@@ -142,8 +142,8 @@ def test_several_rows_per_person(engine: Engine) -> None:
     made = example(engine, [("1", "b0", "HIV", "10")] * 2, [0, 0], whole=True)
     grouping = Grouping(**{**vars(made.grouping), "summary": summary})
     with pytest.raises(PolicyError, match="several rows per person"):
-        bucketize.plan(grouping, ("a", "s"), (), KEY, generator())
-    plan = generalise.plan(grouping, ("a", "b", "s", "t"), (), KEY)
+        shuffled_plan(grouping, ("a", "s"), (), KEY, generator())
+    plan = generalisation_plan(grouping, ("a", "b", "s", "t"), (), KEY)
     assert isinstance(plan, GroupPlan)
     assert plan.passed == ("s", "t")  # sensitive values come from the rows
     assert [r["s"] for r in fetch(engine, engine.recode(table, plan))] == ["HIV", "HIV"]
@@ -153,7 +153,7 @@ def test_an_allocation_must_take_every_row(engine: Engine) -> None:
     made = example(engine, [("1", "b0", "HIV", "10")] * 3, [0, 0, 1])
     short = replace(made.grouping.allocation, rows=np.array([1, 1]))
     with pytest.raises(ValueError, match="every row"):
-        generalise.plan(replace(made.grouping, allocation=short), ("a", "s"), (), KEY)
+        generalisation_plan(replace(made.grouping, allocation=short), ("a", "s"), (), KEY)
 
 
 def test_exact_labels_keep_the_type(engine: Engine) -> None:
@@ -162,7 +162,7 @@ def test_exact_labels_keep_the_type(engine: Engine) -> None:
     made = example(engine, table, [0, 0, 1])
     of_group = np.array([1, 0], dtype=np.int32)
     labels = (replace(made.grouping.labels[0], texts=(None, "1"), of_group=of_group), made.grouping.labels[1])
-    plan = generalise.plan(replace(made.grouping, labels=labels), ("a", "b", "s"), (), KEY)
+    plan = generalisation_plan(replace(made.grouping, labels=labels), ("a", "b", "s"), (), KEY)
     published = engine.recode(made.table, plan)
     assert [c.kind for c in published.columns] == ["integer", "text", "text"]
     assert Counter(r["a"] for r in fetch(engine, published)) == {"1": 2, None: 1}
@@ -171,5 +171,5 @@ def test_exact_labels_keep_the_type(engine: Engine) -> None:
 def test_full_domain_groupings_stay_maps_where_rows_are_read(engine: Engine) -> None:
     made = example(engine, [("1", "b0", "flu", "10")], [0], whole=True)
     whole = replace(made.grouping, levels=(0, 0))
-    assert isinstance(generalise.plan(whole, ("a", "s", "p"), (), KEY), Plan)
-    assert isinstance(generalise.plan(whole, ("a", "s"), (), KEY), GroupPlan)
+    assert isinstance(generalisation_plan(whole, ("a", "s", "p"), (), KEY), Plan)
+    assert isinstance(generalisation_plan(whole, ("a", "s"), (), KEY), GroupPlan)

@@ -21,11 +21,11 @@ from maskwright.attacks._minimality.refusals import looked_at_values, node_class
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
-    beside,
+    accompanying_figures,
     columns_of,
+    label_text,
     secrets_of,
     threshold_of,
-    word,
 )
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target, drops_failing
@@ -55,7 +55,7 @@ class Absence(Attack):
         if any(s.several for s in secrets_of(target)):
             return False
         rules = thresholds_of(looked_at_values(target.models), target.context)
-        if not rules or len({r.attribute for r in rules}) > 1 or not disjoint(rules):
+        if not rules or len({r.attribute for r in rules}) > 1 or not _are_disjoint(rules):
             return False
         if rules[0].attribute not in columns_of(target):
             return False
@@ -85,7 +85,7 @@ class Absence(Attack):
                 "classes_dropped_for_values": int(dropped.for_values.sum()),
                 "vulnerable_people": vulnerable,
                 "vulnerable_share": Fraction(vulnerable, people),
-                **beside(target, secrets),
+                **accompanying_figures(target, secrets),
             },
         )  # fmt: skip
 
@@ -123,7 +123,7 @@ class Absence(Attack):
                 "dropped_for_values": tail.people,
                 "vulnerable_people": vulnerable,
                 "vulnerable_share": Fraction(vulnerable, tail.people),
-                **beside(target, secrets),
+                **accompanying_figures(target, secrets),
             },
         )  # fmt: skip
 
@@ -132,7 +132,7 @@ PRIOR = "each has a value with the probability of its share in the release, inde
 ROUNDING = 1e-9  # of sums in floating point, generously
 
 
-def disjoint(rules: Sequence[Threshold]) -> bool:
+def _are_disjoint(rules: Sequence[Threshold]) -> bool:
     """Whether no value belongs to two sets."""
     codes = [code for rule in rules for code in rule.codes]
     return len(set(codes)) == len(codes)
@@ -226,5 +226,5 @@ def _in_words(target: Target, dropped: Dropped, which: int) -> str:
         grouping.summary.attributes, grouping.summary.codes, grouping.levels or (), strict=True
     ):
         block = hierarchy.levels[level].blocks[codes[first]]
-        labels.append(f"{hierarchy.attribute} {word(hierarchy.levels[level].labels[block])}")
+        labels.append(f"{hierarchy.attribute} {label_text(hierarchy.levels[level].labels[block])}")
     return f"each of the {int(dropped.sizes[which])} dropped people with {', '.join(labels)}"

@@ -20,11 +20,11 @@ from pydantic import Field
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
-    beside,
+    accompanying_figures,
     in_words,
+    label_text,
     secrets_of,
     threshold_of,
-    word,
 )
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
@@ -65,7 +65,7 @@ class BackgroundJoin(Attack):
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief over all sets of known attributes."""
-        rows = _Rows.of(target)
+        rows = _PublishedRows.of(target)
         secrets = {s.attribute: s for s in secrets_of(target)}
         worst, certain, vulnerable, tried = NOTHING, 0, 0, 0
         by_known: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class BackgroundJoin(Attack):
             {
                 "sets_tried": tried, "certain_people": certain, "vulnerable_people": vulnerable,
                 "vulnerable_share": Fraction(vulnerable, max(1, int(rows.rows.sum()))), "known": by_known,
-                **beside(target, list(secrets.values())),
+                **accompanying_figures(target, list(secrets.values())),
             },
         )  # fmt: skip
 
@@ -130,7 +130,7 @@ def _attributes(target: Target, names: Sequence[str]) -> set[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _LargestShare:
     """The largest share of a secret among the rows of a class that match what is known."""
 
     share: Fraction
@@ -144,7 +144,7 @@ class _Found:
 
     def belief(self, target: Target, known: Sequence[str]) -> Belief:
         """The belief in words."""
-        facts = ", ".join(f"{n} {word(v)}" for n, v in zip(known, self.values, strict=True))
+        facts = ", ".join(f"{n} {label_text(v)}" for n, v in zip(known, self.values, strict=True))
         rows = "the only row of the class" if self.matching == 1 else f"{self.matching} rows of the class"
         return Belief(
             before=self.secrets.before(self.code),
@@ -155,7 +155,7 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _PublishedRows:
     """The published rows of a table, those alike counted together."""
 
     target: Target
@@ -164,14 +164,14 @@ class _Rows:
     rows: Ints
 
     @staticmethod
-    def of(target: Target) -> _Rows:
+    def of(target: Target) -> _PublishedRows:
         """The published rows of a table."""
         grouping = target.grouping
         cells, groups, rows = grouping.cells
         joint = grouping.summary.joint
         assert joint is not None  # noqa: S101 - the attack does not apply otherwise
         values = {name: joint.values[i][cells] for i, name in enumerate(grouping.summary.sensitive)}
-        return _Rows(target, groups, values, rows)
+        return _PublishedRows(target, groups, values, rows)
 
     def match(self, known: Sequence[str]) -> Ints:
         """The number of the class and known values of each row: rows with the same cannot be told apart."""
@@ -181,7 +181,7 @@ class _Rows:
             match = np.unique(match * radix + self.values[name], return_inverse=True)[1]
         return match
 
-    def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _Found | None:
+    def join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _LargestShare | None:
         """The worst case when these attributes are known and that one is in question."""
         sensitive = self.target.grouping.summary.sensitive
         sizes = exact_bincount(match, self.rows, int(match.max(initial=-1)) + 1)
@@ -206,4 +206,4 @@ class _Rows:
         row = int(np.flatnonzero(match == top)[0])
         texts = tuple((None, *sensitive[name].values)[self.values[name][row]] for name in known)
         people = int(sizes[certain].sum()), int(sizes[above].sum())
-        return _Found(share, secrets, number, int(self.group[row]), texts, int(sizes[top]), *people)
+        return _LargestShare(share, secrets, number, int(self.group[row]), texts, int(sizes[top]), *people)

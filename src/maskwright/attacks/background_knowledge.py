@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks._knowledge.written_knowledge import Predicate, given
+from maskwright.attacks._knowledge.written_knowledge import Predicate, beliefs_with_knowledge
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
-    beside,
+    accompanying_figures,
     columns_of,
     in_words,
     people_in_words,
@@ -30,7 +30,7 @@ from maskwright.domain.classes import Classes
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.segments import class_sums
 from maskwright.domain.value_sets import BIT_VALUES
-from maskwright.kernels.max_disclosure import max_disclosure, measure
+from maskwright.kernels.max_disclosure import max_disclosure, measure_disclosure
 from maskwright.worlds.statements.disclosure import Disclosure, Witness
 from maskwright.worlds.statements.language import parse_statements
 
@@ -77,9 +77,15 @@ class BackgroundKnowledge(Attack):
         """The worst belief given the written knowledge, or given the worst k facts."""
         secrets = secrets_of(target)
         if self.knowing or self.predicate is not None:
-            found = given(target, parse_statements("\n".join(self.knowing)), self.predicate, self.draws)
+            found = beliefs_with_knowledge(
+                target, parse_statements("\n".join(self.knowing)), self.predicate, self.draws
+            )
             return Beliefs(
-                self.name, adversary.name, found.kind, found.worst, found.measures | beside(target, secrets)
+                self.name,
+                adversary.name,
+                found.kind,
+                found.worst,
+                found.measures | accompanying_figures(target, secrets),
             )
         return self._curve(target, adversary, secrets)
 
@@ -94,7 +100,7 @@ class BackgroundKnowledge(Attack):
                 "facts": k,
                 "attributes": columns,
                 "not_attacked": [s.attribute for s in secrets if s not in attacked],
-                **beside(target, secrets),
+                **accompanying_figures(target, secrets),
             },
         )  # fmt: skip
 
@@ -104,7 +110,7 @@ class BackgroundKnowledge(Attack):
         counts = grouping.published_classes.sensitive[secrets.attribute]
         threshold = threshold_of(target.models, secrets.attribute, only)
         disclosure = max_disclosure(counts, max(self.most, k))
-        _, _, reached = measure(counts, k, threshold)
+        _, _, reached = measure_disclosure(counts, k, threshold)
         vulnerable, published = int(secrets.sizes[reached].sum()), int(secrets.sizes.sum())
         curve, witness = disclosure.implications, disclosure.witness(k)
         flagged = {value for members in secrets.sets for value in members}
@@ -139,11 +145,11 @@ def worst_case(grouping: Grouping, attribute: str, disclosure: Disclosure, k: in
         before=disclosure.implications[0],
         after=disclosure.implications[k],
         whom=f"{people_in_words(grouping, bucket)} (class {bucket + 1}) and somebody {facts}",
-        why=f"{attribute}: {witness.in_words(names(witness))}",
+        why=f"{attribute}: {witness.in_words(_witness_names(witness))}",
     )
 
 
-def names(witness: Witness) -> dict[tuple[int, int], str]:
+def _witness_names(witness: Witness) -> dict[tuple[int, int], str]:
     """The people of a witness in words: "a person of class 3"; further ones of a class are numbered."""
     result = {}
     for atom in (witness.target, *witness.antecedents):

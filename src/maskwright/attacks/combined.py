@@ -19,11 +19,17 @@ from maskwright.attacks._minimality.replay import (
     can_draw,
     can_replay,
     known_only_in_part,
-    replay,
+    replay_method,
     same_without_values,
 )
-from maskwright.attacks._shared.findings import limit
-from maskwright.attacks._shared.secrets import NOTHING, Secrets, beside, people_in_words, secrets_of
+from maskwright.attacks._shared.findings import belief_limit
+from maskwright.attacks._shared.secrets import (
+    NOTHING,
+    Secrets,
+    accompanying_figures,
+    people_in_words,
+    secrets_of,
+)
 from maskwright.attacks._shared.timed import Timed
 from maskwright.attacks.background_knowledge import one_value_each, worst_case
 from maskwright.attacks.minimality import searched_a_lattice
@@ -31,7 +37,7 @@ from maskwright.domain.adversary import About, Adversary, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.exact import number_text
-from maskwright.kernels.max_disclosure import max_disclosure, measure
+from maskwright.kernels.max_disclosure import max_disclosure, measure_disclosure
 from maskwright.worlds.sampling.belief_intervals import RISK, belief_intervals
 from maskwright.worlds.sampling.world_sampler import Bools, WorldBudget
 from maskwright.worlds.statements.disclosure import Atom, Witness
@@ -63,15 +69,15 @@ class Combined(Timed):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief of somebody who knows the method and the worst k facts."""
         secrets, k = secrets_of(target), max(1, adversary.facts)
-        measures: dict[str, Any] = {"facts": k, **beside(target, secrets)}
+        measures: dict[str, Any] = {"facts": k, **accompanying_figures(target, secrets)}
         if target.worlds_alike or (
             can_replay(target) and searched_a_lattice(target) and same_without_values(target)
         ):
             found = {s.attribute: _facts_alone(target, s, k) for s in secrets}
             kind, knowing = "exact", "values decided nothing, so that the method adds nothing to the facts"
         elif can_replay(target) and can_draw(target):
-            kept = _Kept()
-            replayed = replay(target, WorldBudget(self.draws, self.seconds), kept)
+            kept = _KeptWorlds()
+            replayed = replay_method(target, WorldBudget(self.draws, self.seconds), kept)
             found = {s.attribute: _on_top(target, s, replayed, kept, k) for s in secrets}
             exact = all(f.kind == "exact" for f in found.values())
             kind, knowing = "exact" if exact else "bounded", "the method and its parameters, and the facts"
@@ -81,7 +87,9 @@ class Combined(Timed):
             measures["looked at"] = replayed.tally.report()
         else:
             found = {
-                s.attribute: _Found(_anything(target, s, k, WHY_UNKNOWN), "bounded", int(s.sizes.sum()))
+                s.attribute: _ColumnFinding(
+                    _anything(target, s, k, WHY_UNKNOWN), "bounded", int(s.sizes.sum())
+                )
                 for s in secrets
             }
             kind, knowing = "bounded", "the facts; what the method adds is not known"
@@ -103,7 +111,7 @@ WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ColumnFinding:
     """The worst belief about one column, and how many people are above the bound."""
 
     belief: Belief
@@ -117,7 +125,7 @@ class _Found:
         return {"worst": self.belief, "kind": self.kind, "vulnerable_people": self.vulnerable, **more}
 
 
-class _Kept:
+class _KeptWorlds:
     """Collects the worlds that are kept, as long as they fit."""
 
     def __init__(self) -> None:
@@ -130,16 +138,18 @@ class _Kept:
             self.good.append(good.copy())
 
 
-def _facts_alone(target: Target, secrets: Secrets, k: int) -> _Found:
+def _facts_alone(target: Target, secrets: Secrets, k: int) -> _ColumnFinding:
     """The method told nothing: maximum disclosure."""
     counts = target.grouping.published_classes.sensitive[secrets.attribute]
     disclosure = max_disclosure(counts, k)
-    _, _, reached = measure(counts, k, limit(target, secrets))
+    _, _, reached = measure_disclosure(counts, k, belief_limit(target, secrets))
     belief = worst_case(target.grouping, secrets.attribute, disclosure, k)
-    return _Found(belief, "exact", int(secrets.sizes[reached].sum()), disclosure.negations[k])
+    return _ColumnFinding(belief, "exact", int(secrets.sizes[reached].sum()), disclosure.negations[k])
 
 
-def _on_top(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found:
+def _on_top(
+    target: Target, secrets: Secrets, replayed: Replayed, kept: _KeptWorlds, k: int
+) -> _ColumnFinding:
     """The worst facts in the worlds that are left: exactly where they were listed, otherwise bounded."""
     tally = replayed.tally
     if tally.listed.all() and len(kept.worlds) * len(tally.unit) < CELLS:
@@ -149,7 +159,9 @@ def _on_top(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k
     return _bounded(target, secrets, replayed, k)
 
 
-def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, k: int) -> _Found | None:
+def _exactly(
+    target: Target, secrets: Secrets, replayed: Replayed, kept: _KeptWorlds, k: int
+) -> _ColumnFinding | None:
     _tally, space = replayed.tally, replayed.tally.space
     codes = replayed.places.codes[secrets.attribute]
     worlds, good = codes[np.array(kept.worlds)], np.array(kept.good)
@@ -164,8 +176,8 @@ def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, 
     best = worst_facts(blocks, k)
     counts = target.grouping.published_classes.sensitive[secrets.attribute]
     if best is None:
-        return _Found(NOTHING, "exact", 0)
-    bound = limit(target, secrets)
+        return _ColumnFinding(NOTHING, "exact", 0)
+    bound = belief_limit(target, secrets)
     vulnerable = sum(
         1 / (1 + ratio) > bound for block in blocks for ratio in block.of_place.values()
     )  # places are people
@@ -175,7 +187,7 @@ def _exactly(target: Target, secrets: Secrets, replayed: Replayed, kept: _Kept, 
     whom = f"{names[int(replayed.places.group[first]), first]}, and somebody who knows the method and {_facts(k)}"
     belief = Belief(before, best.belief, whom, f"{secrets.attribute}: {witness.in_words(names)}")
     negations = max((block.negated[k] for block in blocks), default=Fraction(0))
-    return _Found(belief, "exact", vulnerable, negations)
+    return _ColumnFinding(belief, "exact", vulnerable, negations)
 
 
 def _in_words(
@@ -200,7 +212,7 @@ def _in_words(
     return Witness(named[0], tuple(named[1:]), belief), names
 
 
-def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _Found:
+def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _ColumnFinding:
     """At most what facts can do when no more than the share of worlds that are not kept is left out."""
     tally = replayed.tally
     least = np.sort(belief_intervals(tally, np.zeros((tally.space.n_items, 0), dtype=bool)).least)[: k + 1]
@@ -208,7 +220,7 @@ def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _F
     counts = _missing_as_a_value(target.grouping.published_classes.sensitive[secrets.attribute])
     ratio = max_disclosure(counts, k).ratios[k]
     if ratio is None:
-        return _Found(NOTHING, "exact", 0)
+        return _ColumnFinding(NOTHING, "exact", 0)
     upper = bound_when_left(ratio, chance, k)
     sure = "" if tally.listed.all() else f" ({1 - RISK:.0%} confidence)"
     why = (
@@ -216,7 +228,9 @@ def _bounded(target: Target, secrets: Secrets, replayed: Replayed, k: int) -> _F
         f"{float(chance):.1%} of all worlds{sure}, which cannot raise it beyond this"
     )
     belief = _anything(target, secrets, k, why, upper)
-    return _Found(belief, "bounded", int(secrets.sizes.sum()) if upper > limit(target, secrets) else 0)
+    return _ColumnFinding(
+        belief, "bounded", int(secrets.sizes.sum()) if upper > belief_limit(target, secrets) else 0
+    )
 
 
 def _missing_as_a_value(counts: ValueCounts) -> ValueCounts:

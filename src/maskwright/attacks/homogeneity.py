@@ -14,7 +14,7 @@ import numpy as np
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
-    beside,
+    accompanying_figures,
     people_in_words,
     reference_of,
     secrets_of,
@@ -51,17 +51,17 @@ class Homogeneity(Attack):
         """The worst share of a secret in a class, or the worst belief about a person with several rows."""
         found = secrets_of(target)
         only = len(found) == 1
-        measures = {s.attribute: measured(target, s, only) for s in found}
+        measures = {s.attribute: _column_measures(target, s, only) for s in found}
         worst = max((m["worst"] for m in measures.values()), key=lambda b: (b.after, -b.before))
         people = target.grouping.summary.owned is not None
         bounded = not people and any(s.several and any(len(members) > 1 for members in s.sets) for s in found)
         return Beliefs(
             self.name, adversary.name, "bounded" if bounded else "exact", worst,
-            {"attributes": measures, **beside(target, found)},
+            {"attributes": measures, **accompanying_figures(target, found)},
         )  # fmt: skip
 
 
-def measured(target: Target, secrets: Secrets, only: bool) -> dict[str, Any]:
+def _column_measures(target: Target, secrets: Secrets, only: bool) -> dict[str, Any]:
     """Everything that is reported about one sensitive column."""
     grouping, shares, owner = target.grouping, secrets.shares(), secrets.counts.owner
     threshold = threshold_of(target.models, secrets.attribute, only)

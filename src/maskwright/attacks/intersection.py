@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from maskwright.attacks._joins.people import Cells, Crowd
-from maskwright.attacks._joins.row_links import link
-from maskwright.attacks._joins.same_attribute import Shares, beliefs
+from maskwright.attacks._joins.people import JoinedCells, JoinedPeople
+from maskwright.attacks._joins.row_links import link_rows
+from maskwright.attacks._joins.same_attribute import ValueBeliefs, joined_beliefs
 from maskwright.attacks._joins.set_sizes import worst_of_sets
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
-    beside,
+    accompanying_figures,
     dropped_people,
     in_words,
     secrets_of,
@@ -71,7 +71,7 @@ class Intersection(Attack):
         """The worst belief from these tables together; None: fewer than two, or without joint values."""
         if len(targets) < 2 or any(t.grouping.summary.joint is None for t in targets):
             return None
-        crowd = Crowd.of(targets)
+        crowd = JoinedPeople.of(targets)
         where: dict[str, list[int]] = {}
         for i, target in enumerate(targets):
             for name in target.grouping.published_classes.sensitive:
@@ -100,7 +100,7 @@ class Intersection(Attack):
         return Beliefs(
             self.name, adversary.name, kind, worst,
             {
-                **beside(targets[0], every),
+                **accompanying_figures(targets[0], every),
                 "dropped_people": max(dropped_people(t.grouping) for t in targets),
                 "vulnerable_people": int(most),
                 "vulnerable_share": most / people,
@@ -114,7 +114,7 @@ class Intersection(Attack):
         )  # fmt: skip
 
     def _sets(
-        self, targets: Sequence[Target], crowd: Crowd, where: Mapping[str, Sequence[int]]
+        self, targets: Sequence[Target], crowd: JoinedPeople, where: Mapping[str, Sequence[int]]
     ) -> dict[str, tuple[Belief, Kind]]:
         """Multi-valued columns whose values are in several tables, each in one of them."""
         result: dict[str, tuple[Belief, Kind]] = {}
@@ -167,7 +167,7 @@ def _above(secrets: Secrets, bound: Fraction) -> int:
 
 
 def _together(
-    targets: Sequence[Target], cells: Cells, secrets: Secrets, bound: Fraction
+    targets: Sequence[Target], cells: JoinedCells, secrets: Secrets, bound: Fraction
 ) -> tuple[Belief, Kind, Fraction]:
     """An attribute that several tables have, with different groups: the worst belief, and how many are vulnerable."""
     counts = [t.grouping.published_classes.sensitive[secrets.attribute] for t in targets]
@@ -175,7 +175,7 @@ def _together(
         raise UsageError(
             f"the tables do not have the same values of {secrets.attribute!r}; they cannot be joined"
         )
-    shares = beliefs(cells, counts)
+    shares = joined_beliefs(cells, counts)
     code = {value: i + 1 for i, value in enumerate(counts[0].values)}
     best: tuple[float, int, int] | None = None
     above = np.zeros(len(cells.sizes), dtype=bool)
@@ -204,14 +204,14 @@ def _together(
     return belief, kind, sum((cells.sizes[c] for c in np.flatnonzero(above)), Fraction(0))
 
 
-def _value(shares: Shares, cell: int, codes: Sequence[int], about: float) -> tuple[Fraction, Kind]:
+def _value(shares: ValueBeliefs, cell: int, codes: Sequence[int], about: float) -> tuple[Fraction, Kind]:
     if shares.exact[cell]:
         exact = shares.fractions[cell]
         return sum((exact[c] for c in codes if c in exact), Fraction(0)), "exact"
     return Fraction(min(1.0, about)).limit_denominator(10**6), "estimated"
 
 
-def _links(targets: Sequence[Target], crowd: Crowd) -> dict[str, Any]:
+def _links(targets: Sequence[Target], crowd: JoinedPeople) -> dict[str, Any]:
     """How much of the correspondence of rows can be restored, for each pair of tables."""
     pairs = list(itertools.combinations(range(len(targets)), 2))[:MOST_PAIRS]
-    return {f"{targets[a].name} and {targets[b].name}": link(crowd, a, b) for a, b in pairs}
+    return {f"{targets[a].name} and {targets[b].name}": link_rows(crowd, a, b) for a, b in pairs}

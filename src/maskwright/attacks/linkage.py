@@ -47,12 +47,15 @@ class Linkage(Attack):
         """The worst chance to match a person to the right row, and risks before and after."""
         grouping = exact_view(target.grouping) if target.exact else target.grouping
         before, after = grouping.summary.tuple_sizes, grouping.classes.sizes
-        measures: dict[str, Any] = {"before": risks(before), "after": risks(after)}
-        matching, estimated = population(target, grouping), sampled_risks(target, grouping)
+        measures: dict[str, Any] = {"before": _class_risks(before), "after": _class_risks(after)}
+        matching, estimated = _matching_people(target, grouping), sampled_risks(target, grouping)
         worst, kind = _prosecutor(grouping, before), EXACT
         if matching is not None:
             theirs, now = matching
-            measures["journalist"] = {"before": matched(before, theirs), "after": matched(after, now)}
+            measures["journalist"] = {
+                "before": matching_risks(before, theirs),
+                "after": matching_risks(after, now),
+            }
             if adversary.name == "journalist":
                 worst = _journalist(grouping, theirs, now)
         if estimated is not None:
@@ -114,7 +117,7 @@ def _estimated(grouping: Grouping, before: Floats, after: Floats) -> Belief:
     return Belief(before=first, after=last, whom=people_in_words(grouping, worst), why=why)
 
 
-def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
+def _matching_people(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
     """The people of the population who match each raw tuple, and each published class; None where that is not known.
 
     Whoever is in the table belongs to the population too, even where the population table misses somebody.
@@ -130,7 +133,7 @@ def population(target: Target, grouping: Grouping) -> tuple[Ints, Ints] | None:
     return np.maximum(raw, grouping.summary.tuple_sizes), np.maximum(now, grouping.classes.sizes)
 
 
-def matched(sizes: Ints, people: Ints) -> dict[str, Any]:
+def matching_risks(sizes: Ints, people: Ints) -> dict[str, Any]:
     """Journalist and marketer risk of classes of these sizes that match so many people of the population."""
     kinds, number = np.unique(people, return_inverse=True)
     mine = np.bincount(number.reshape(-1), weights=sizes, minlength=len(kinds)).astype(np.int64)
@@ -150,7 +153,7 @@ def _limit(target: Target) -> Fraction:
     return Fraction(1, k) if k > 1 else HALF
 
 
-def risks(sizes: Ints) -> dict[str, object]:
+def _class_risks(sizes: Ints) -> dict[str, object]:
     """Re-identification risks of classes of these sizes (people)."""
     people, smallest = int(sizes.sum()), int(sizes.min())
     unique = int((sizes == 1).sum())
@@ -162,14 +165,14 @@ def risks(sizes: Ints) -> dict[str, object]:
         "average": str(Fraction(len(sizes), people)),
         "unique": unique,
         "unique_share": unique / people,
-        "sizes": histogram(sizes),
+        "sizes": _size_histogram(sizes),
     }
 
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
-def histogram(sizes: Ints) -> list[dict[str, object]]:
+def _size_histogram(sizes: Ints) -> list[dict[str, object]]:
     """The number of people by the size of their class."""
     result: list[dict[str, object]] = []
     for low, high in zip(EDGES, (*EDGES[1:], None), strict=True):

@@ -13,26 +13,32 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks._minimality.closed_form import counted
+from maskwright.attacks._minimality.closed_form import closed_form_finding
 from maskwright.attacks._minimality.credibility_routes import other_route
 from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
 from maskwright.attacks._minimality.enumeration import every_world, labels_repeat
 from maskwright.attacks._minimality.external_list import with_list
 from maskwright.attacks._minimality.partitions import cut_family, cut_finding
 from maskwright.attacks._minimality.refusals import (
-    Parts,
+    RefusedParts,
+    find_refusals,
     looked_at_values,
     raw_classes,
-    refusals,
     some_levels_were_excluded,
 )
 from maskwright.attacks._minimality.refused_cuts import cut_worlds, cuts_evenly
-from maskwright.attacks._minimality.replay import Replayed, can_draw, can_replay, replay, same_without_values
+from maskwright.attacks._minimality.replay import (
+    Replayed,
+    can_draw,
+    can_replay,
+    replay_method,
+    same_without_values,
+)
 from maskwright.attacks._minimality.replay_findings import posterior_distances, replay_findings
 from maskwright.attacks._minimality.row_methods import replayed_by
-from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated
-from maskwright.attacks._shared.secrets import Secrets, beside, secrets_of
-from maskwright.attacks._shared.thresholds import Threshold, deciding, thresholds_of
+from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated_finding
+from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, secrets_of
+from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of
 from maskwright.attacks._shared.timed import Timed
 from maskwright.domain.adversary import About, Adversary, Knowledge, Target
 from maskwright.domain.beliefs import Beliefs
@@ -78,13 +84,13 @@ class Minimality(Timed):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief over the worlds in which the method publishes the same."""
         secrets = secrets_of(target)
-        measures: dict[str, Any] = beside(target, secrets)
+        measures: dict[str, Any] = accompanying_figures(target, secrets)
         measures["status"] = "measured" if self.method is not None else _status(target, secrets, KNOWS_METHOD)
         budget = WorldBudget(self.draws, self.seconds)
         if self.method is not None:
             found, more = replay_findings(target, secrets, replayed_by(target, self.method, budget))
         else:
-            found, more = analysed(target, secrets, budget)
+            found, more = _analysis(target, secrets, budget)
         measures |= {"knowing": METHOD} | more
         if self.method is None and searched_a_lattice(target):
             measures |= refused_nodes(target, secrets)
@@ -116,7 +122,7 @@ class Way:
     findings: Callable[[Target, Sequence[Secrets], WorldBudget], Found | None]
 
 
-def analysed(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
+def _analysis(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
     """The findings of the first way that fits and comes to an end."""
     for way in WAYS:
         found = way.findings(target, secrets, budget) if way.fits(target) else None
@@ -177,25 +183,25 @@ def _can_run_again(target: Target) -> bool:
 
 def refused_nodes(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     """The nodes that a full-domain search refused, and what each refusal alone tells."""
-    refused, others = refusals(target)
+    refused, others = find_refusals(target)
     rules = thresholds_of(looked_at_values(target.models), target.context)
     classes, raw = target.grouping.classes, raw_classes(target.grouping)
-    decided, paper = deciding(rules, refused, classes), deciding(rules, [raw], classes)
+    decided, paper = deciding_threshold(rules, refused, classes), deciding_threshold(rules, [raw], classes)
     return {
         "refused": [p.words for p in refused],
         "others": others,
         "one refusal at a time": [
             {
                 "refused": parts.words,
-                "whole release": counted(target, s, decided, parts, "release").as_measure(),
-                "per class": counted(target, s, decided, parts, "class").as_measure(),
+                "whole release": closed_form_finding(target, s, decided, parts, "release").as_measure(),
+                "per class": closed_form_finding(target, s, decided, parts, "class").as_measure(),
             }
             for s in secrets
             for parts in refused
             if decided is not None and decided.attribute == s.attribute
         ],
         "per class (paper)": [
-            counted(target, s, paper, raw, "class", target.least_people).as_measure()
+            closed_form_finding(target, s, paper, raw, "class", target.least_people).as_measure()
             for s in secrets
             if paper is not None and paper.attribute == s.attribute
         ],
@@ -206,9 +212,9 @@ def _refusals_alone(
     target: Target, secrets: Sequence[Secrets], budget: WorldBudget
 ) -> tuple[list[Finding], dict[str, Any]]:
     """The search cannot be repeated: what is used is that finer nodes were refused."""
-    refused, _ = refusals(target)
+    refused, _ = find_refusals(target)
     rules = thresholds_of(looked_at_values(target.models), target.context)
-    decided = deciding(rules, refused, target.grouping.classes)
+    decided = deciding_threshold(rules, refused, target.grouping.classes)
     more: dict[str, Any] = {"knowing": REFUSALS}
     if some_levels_were_excluded(target.grouping) or not target.grouping.trace.complete:
         more["assumption"] = "every finer level was allowed, and tried"
@@ -218,7 +224,7 @@ def _refusals_alone(
 def _knowing_all(
     target: Target,
     secrets: Sequence[Secrets],
-    refused: Sequence[Parts],
+    refused: Sequence[RefusedParts],
     decided: Threshold | None,
     draws: int,
 ) -> list[Finding]:
@@ -233,11 +239,11 @@ def _knowing_all(
     chance: Fraction | None = None if listed is None else listed.chance
     for s in secrets:
         if listed is not None and s.attribute in listed.crowd.codes:
-            findings.append(enumerated(target, s, listed, [p.words for p in refused]))
+            findings.append(enumerated_finding(target, s, listed, [p.words for p in refused]))
         elif (
             listed is None and len(refused) == 1 and decided is not None and decided.attribute == s.attribute
         ):
-            findings.append(counted(target, s, decided, refused[0], "release"))
+            findings.append(closed_form_finding(target, s, decided, refused[0], "release"))
         else:
             kind: Kind = "sampled" if listed is None else "bounded"
             if chance is None:
@@ -303,6 +309,6 @@ WAYS = (
     Way(lambda t: cut_family(t) is not None, _cuts),
     Way(lambda t: cuts_evenly(t) and can_draw(t), _worlds(cut_worlds)),
     Way(lambda t: _can_run_again(t) and searched_a_lattice(t) and same_without_values(t), _shown(SAME)),
-    Way(_can_run_again, _worlds(replay)),
+    Way(_can_run_again, _worlds(replay_method)),
     Way(searched_a_lattice, _refusals_alone),
 )

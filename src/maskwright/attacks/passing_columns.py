@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maskwright.attacks._shared.secrets import NOTHING, beside, columns_of, secrets_of
+from maskwright.attacks._shared.secrets import NOTHING, accompanying_figures, columns_of, secrets_of
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, PassingBelief, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Classes
@@ -38,7 +38,7 @@ class PassingColumns(Attack):
         found = _concerning(target)
         worst = max((f.belief for f in found), key=lambda b: (b.upper, -b.before))
         measures: dict[str, Any] = {"attributes": {f.attribute: {"worst": f.belief} for f in found}}
-        measures |= beside(target, secrets_of(target))
+        measures |= accompanying_figures(target, secrets_of(target))
         rows = all(f.in_rows for f in found)
         return Beliefs(self.name, adversary.name, "exact" if rows else "estimated", worst, measures)
 
@@ -54,7 +54,7 @@ def _concerning(target: Target) -> list[PassingBelief]:
     ]
 
 
-def narrowed(shares: Ratios, before: Belief, columns: Sequence[str]) -> Belief:
+def narrowed_belief(shares: Ratios, before: Belief, columns: Sequence[str]) -> Belief:
     """The worst belief among rows that agree in their class and in all passing columns."""
     worst = shares.argmax()
     if worst is None or shares[worst] == 0:
@@ -65,7 +65,9 @@ def narrowed(shares: Ratios, before: Belief, columns: Sequence[str]) -> Belief:
     )  # fmt: skip
 
 
-def associated(shares: Ratios, classes: Classes, largest: float, before: Belief, column: str) -> Belief:
+def associated_belief(
+    shares: Ratios, classes: Classes, largest: float, before: Belief, column: str
+) -> Belief:
     """The worst belief from one value of a passing column, where chance alone does not explain more than a bound."""
     held = np.array([float(s) for s in shares])
     n = classes.sizes.astype(float)

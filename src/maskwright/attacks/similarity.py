@@ -16,9 +16,9 @@ from pydantic import Field
 
 from maskwright.attacks._shared.secrets import (
     NOTHING,
-    beside,
-    clipped,
-    gather,
+    accompanying_figures,
+    clipped_counts,
+    gather_counts,
     people_in_words,
     reference_of,
     secrets_of,
@@ -60,7 +60,7 @@ class Similarity(Attack):
         worst = max((m["worst"] for m in columns.values()), key=lambda belief: (belief.after, -belief.before))
         return Beliefs(
             self.name, adversary.name, "bounded" if any(s.several for s in secrets) else "exact", worst,
-            {"attributes": columns, **beside(target, secrets)},
+            {"attributes": columns, **accompanying_figures(target, secrets)},
         )  # fmt: skip
 
     def _column(self, target: Target, attribute: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _branch(
     """The largest share of a class whose values lie under one of these nodes, and where it exceeds the bound."""
     sizes = target.grouping.published_classes.sizes
     counts = known_counts(target.grouping.published_classes.sensitive[attribute])
-    gathered = clipped(gather(counts, tuple(nodes.values())), sizes)
+    gathered = clipped_counts(gather_counts(counts, tuple(nodes.values())), sizes)
     shares = Ratios(gathered.counts, sizes[gathered.owner])
     above = np.zeros(len(sizes), dtype=bool)
     above[gathered.owner[~shares.at_most(bound)]] = True

@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maskwright.attacks._shared.secrets import NOTHING, Secrets, beside, reference_of, secrets_of
+from maskwright.attacks._shared.secrets import (
+    NOTHING,
+    Secrets,
+    accompanying_figures,
+    reference_of,
+    secrets_of,
+)
 from maskwright.attacks.homogeneity import shown_belief
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
@@ -35,16 +41,16 @@ class Skewness(Attack):
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The secret that is most times as likely in a class as in the whole table."""
         secrets = secrets_of(target)
-        columns = {s.attribute: measured(target, s) for s in secrets}
+        columns = {s.attribute: _column_measures(target, s) for s in secrets}
         worst = max(columns.values(), key=lambda m: (m["ratio"], m["worst"].after))["worst"]
         bounded = any(s.several and any(len(members) > 1 for members in s.sets) for s in secrets)
         return Beliefs(
             self.name, adversary.name, "bounded" if bounded else "exact", worst,
-            {"attributes": columns, **beside(target, secrets)},
+            {"attributes": columns, **accompanying_figures(target, secrets)},
         )  # fmt: skip
 
 
-def measured(target: Target, secrets: Secrets) -> dict[str, Any]:
+def _column_measures(target: Target, secrets: Secrets) -> dict[str, Any]:
     """The largest ratio and the largest gain of one column, and how far its classes are from the table."""
     grouping, counts = target.grouping, secrets.counts
     held, whole, sizes = counts.counts, secrets.reference[counts.codes], secrets.sizes[counts.owner]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maskwright.attacks import ATTACKS
-from maskwright.attacks.linkage import matched
+from maskwright.attacks.linkage import matching_risks
 from maskwright.auditing import leaks
 from maskwright.auditing.original import Linked, changed, link, order_kept, rebuilt
 from maskwright.auditing.published import (
@@ -215,7 +215,7 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
 
 
 def _journalist(sizes: Ints, population: Ints) -> Finding:
-    found = matched(sizes, np.maximum(population, sizes))
+    found = matching_risks(sizes, np.maximum(population, sizes))
     return Finding(
         "rows", "high" if found["highest"] == 1 else "note",
         f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so that somebody "

@@ -36,7 +36,7 @@ if os.environ.get("MASKWRIGHT_PURE"):
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class TrieColumn:
     """One quasi-identifier with the values that occur, renumbered.
 
     Attributes:
@@ -63,7 +63,7 @@ class Column:
         return level
 
 
-def chain_column(codes: Codes, blocks: Codes, costs: Codes) -> Column:
+def chain_column(codes: Codes, blocks: Codes, costs: Codes) -> TrieColumn:
     """A column whose levels refine each other in turn; `blocks` and `costs` by level and code."""
     levels, values = blocks.shape
     numbers = np.arange(levels + 1, dtype=np.uint8)
@@ -74,10 +74,10 @@ def chain_column(codes: Codes, blocks: Codes, costs: Codes) -> Column:
         for p in range(levels - 1, -1, -1):
             table[blocks[p][:, None] == blocks[p][None, :]] = p
     meet = np.maximum.outer(numbers, numbers)
-    return Column(codes, blocks, meet, np.ascontiguousarray(price), table)
+    return TrieColumn(codes, blocks, meet, np.ascontiguousarray(price), table)
 
 
-def dag_column(codes: Codes, blocks: Codes, costs: Codes) -> Column | None:
+def dag_column(codes: Codes, blocks: Codes, costs: Codes) -> TrieColumn | None:
     """A column whose levels are ordered in any way; None where it has too many values or states."""
     levels, values = blocks.shape
     if values > DAG_TABLE or levels > 62:
@@ -98,7 +98,7 @@ def dag_column(codes: Codes, blocks: Codes, costs: Codes) -> Column | None:
             if mask >> p & 1:
                 price[:, s] = np.minimum(price[:, s], costs[p])
     to_state = np.array([number[int(m)] for m in unique], dtype=np.uint8)
-    return Column(codes, blocks, meet, price, to_state[pair.reshape(masks.shape)])
+    return TrieColumn(codes, blocks, meet, price, to_state[pair.reshape(masks.shape)])
 
 
 def _closed(masks: list[int]) -> list[int] | None:
@@ -117,7 +117,7 @@ def _closed(masks: list[int]) -> list[int] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ClusterProblem:
     """What is to be clustered. Tuples are distinct and in lexicographic order of their codes.
 
     Attributes:
@@ -129,7 +129,7 @@ class Problem:
         full: the price of a suppressed row.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TrieColumn, ...]
     rows: Ints
     sizes: Ints
     k: int
@@ -154,7 +154,7 @@ class Trie:
     start: Codes
 
 
-def tries(columns: Sequence[Column]) -> list[Trie]:
+def column_tries(columns: Sequence[TrieColumn]) -> list[Trie]:
     """One trie level per column."""
     n = len(columns[0].codes)
     new = np.zeros(n, dtype=bool)
@@ -192,14 +192,14 @@ class Clusters(Protocol):
 class Compiled:
     """The compiled kernel."""
 
-    def __init__(self, problem: Problem, kernel: ModuleType) -> None:
+    def __init__(self, problem: ClusterProblem, kernel: ModuleType) -> None:
         self.problem, self.kernel = problem, kernel
         columns = tuple(
             (
                 len(c.price), len(c.meet), len(c.blocks), len(trie.first), c.table, c.blocks, c.meet, c.price,
                 c.codes, c.codes[trie.first], trie.first, trie.start,
             )
-            for c, trie in zip(problem.columns, tries(problem.columns), strict=True)
+            for c, trie in zip(problem.columns, column_tries(problem.columns), strict=True)
         )  # fmt: skip
         self.handle = kernel.open(
             problem.n,
@@ -232,7 +232,7 @@ class Compiled:
         return of, lists
 
 
-def clusters(problem: Problem, kernel: ModuleType | None = compiled) -> Clusters:
+def cluster_kernel(problem: ClusterProblem, kernel: ModuleType | None = compiled) -> Clusters:
     """The compiled kernel where it is installed, else its numpy twin."""
     from maskwright.kernels.clusters_twin import Twin
 

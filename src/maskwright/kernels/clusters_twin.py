@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
-from maskwright.kernels.clusters import NEVER, Codes, Problem, tries
+from maskwright.kernels.clusters import NEVER, ClusterProblem, Codes, column_tries
 
 FALLBACK = 8  # tuples looked at where no neighbour will do
 CHUNK = 32  # tuples whose neighbours are searched side by side
@@ -25,10 +25,10 @@ Offer = tuple[float, int, int, int, int]
 class Twin:
     """See `Clusters`. Groups have the number of one of their first tuples."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ClusterProblem) -> None:
         self.p = problem
         n = problem.n
-        self.trie = tries(problem.columns)
+        self.trie = column_tries(problem.columns)
         self.codes = np.stack([c.codes for c in problem.columns])
         self.lists = np.full((n, problem.neighbours), -1, dtype=np.int32)
         self.of = np.arange(n, dtype=np.int64)

@@ -21,8 +21,8 @@ from maskwright.domain.rules import (
     ShareAtMost,
     SizeAtLeast,
 )
-from maskwright.kernels.node_check import Check, Problem
-from maskwright.kernels.rule_checks import closeness_tables, farthest
+from maskwright.kernels.node_check import Check, NodeProblem
+from maskwright.kernels.rule_checks import closeness_tables, largest_distance
 
 _lattice: Any
 try:
@@ -36,19 +36,19 @@ HISTOGRAMS = 1 << 26  # classes times values that the kernel may count at once
 SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS = range(6)
 
 
-def available() -> bool:
+def kernel_available() -> bool:
     """Is the kernel installed?"""
     return _lattice is not None
 
 
-def kernel() -> Any:
+def compiled_kernel() -> Any:
     """The compiled module: problem, check, search, dive, sweep, scores, visits."""
     return _lattice
 
 
-def can_take(problem: Problem) -> bool:
+def can_take(problem: NodeProblem) -> bool:
     """Is the problem within the kernel's fixed sizes? Otherwise the numpy twin serves."""
-    if not available() or not problem.columns or not len(problem.rows):
+    if not kernel_available() or not problem.columns or not len(problem.rows):
         return False
     people, rows = int(problem.sizes.sum()), int(problem.rows.sum())
     sets = [rule.sets for rule in problem.rules if isinstance(rule, ShareAtMost | Closeness)]
@@ -71,7 +71,7 @@ def _entries(counts: ValueCounts) -> int:
     return max(len(counts.codes), int(counts.counts.sum()))
 
 
-def _histograms(problem: Problem, name: str) -> int:
+def _histograms(problem: NodeProblem, name: str) -> int:
     return min(len(problem.rows), int(problem.sizes.sum()) // max(1, problem.least)) * (
         len(problem.sensitive[name].values) + 1
     )
@@ -92,7 +92,7 @@ def _fits(rule: Rule, people: int) -> bool:
     return True
 
 
-def marginals(codes: NDArray[np.int32], rows: Ints | None, widths: tuple[int, ...]) -> list[Ints]:
+def code_marginals(codes: NDArray[np.int32], rows: Ints | None, widths: tuple[int, ...]) -> list[Ints]:
     """Rows by code for each column (one row of `codes`); without `rows`, 1 where a code occurs."""
     out = np.empty(sum(widths), dtype=np.int64)
     _lattice.marginals(np.ascontiguousarray(codes, dtype=np.int32), rows, out, widths)
@@ -104,7 +104,7 @@ class CompiledChecker:
 
     kills = True
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: NodeProblem) -> None:
         self.problem = problem
         names = [
             n for n in problem.sensitive if any(getattr(r, "attribute", None) == n for r in problem.rules)
@@ -145,10 +145,10 @@ def _decide(rules: tuple[Rule, ...], number: int, counts: list[int]) -> bool:
     return isinstance(rule, EntropyAtLeast) and entropy_at_least(counts, rule.l)
 
 
-def _columns(problem: Problem) -> tuple[tuple[Any, ...], int, Any]:
+def _columns(problem: NodeProblem) -> tuple[tuple[Any, ...], int, Any]:
     """Columns with the segment each is fused into: the largest first, because merging them shrinks most."""
     codes = _stacked([column.codes for column in problem.columns])
-    used = marginals(codes, None, tuple(len(column.blocks[0]) for column in problem.columns))
+    used = code_marginals(codes, None, tuple(len(column.blocks[0]) for column in problem.columns))
     present = [int(np.count_nonzero(column)) for column in used]  # hierarchies may list more values
     segment, number, product, room = {}, 0, 1, 1
     order = sorted(range(len(present)), key=lambda c: (-present[c], c))
@@ -180,7 +180,7 @@ def _stacked(rows: list[NDArray[np.int32]]) -> NDArray[np.int32]:
     return np.array(rows, dtype=np.int32)
 
 
-def _attribute(problem: Problem, name: str) -> tuple[Any, ...]:
+def _attribute(problem: NodeProblem, name: str) -> tuple[Any, ...]:
     counts = problem.sensitive[name]
     rules = [r for r in problem.rules if getattr(r, "attribute", None) == name]
     distinct = all(isinstance(r, DistinctAtLeast) for r in rules)
@@ -200,7 +200,7 @@ def _attribute(problem: Problem, name: str) -> tuple[Any, ...]:
     )
 
 
-def _rule(problem: Problem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
+def _rule(problem: NodeProblem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
     """kind, attribute, first code, small, a, b, l, total, whole, x, y, sets, starts, items, weights, references."""
     nothing = (0, b"", b"", b"", b"")
     if isinstance(rule, SizeAtLeast):
@@ -235,7 +235,7 @@ def _rule(problem: Problem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
         total,
         whole,
         float(rule.t),
-        farthest(rule) - float(rule.t),
+        largest_distance(rule) - float(rule.t),
         *_sets(items),
         np.array(weight, dtype=np.int64),
         reference,

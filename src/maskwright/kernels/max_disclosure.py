@@ -1,7 +1,7 @@
 """Maximum disclosure of millions of buckets: floats find the candidates, fractions decide among them.
 
-The answer needs the exact minimum over all buckets of 3k + 1 quantities (the lemma in `core.disclosure`). With
-relative error γ, every bucket that attains an exact minimum has a float of at most (1+γ)/(1−γ) times the
+The answer needs the exact minimum over all buckets of 3k + 1 quantities (the lemma in `worlds.statements.disclosure`).
+With relative error γ, every bucket that attains an exact minimum has a float of at most (1+γ)/(1−γ) times the
 smallest float; those that do are compared in integers. There can be very many of them, because exact ties
 are common, so they are compared in sets: every quantity falls when any of `sums` or `target` rises, so
 the *roof* of some buckets of equal size (the largest of each number) is a bound for all of them.
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints, ValueCounts
-from maskwright.kernels.minimize import Floats, Ranked, chunks, compiled, error
+from maskwright.kernels.minimize import Floats, Ranked, bucket_portions, compiled, relative_error
 from maskwright.worlds.statements import disclosure as exact
 from maskwright.worlds.statements.disclosure import Bucket, Disclosure, Ratio
 
@@ -32,7 +32,7 @@ def zeros_are_exact(ranked: Ranked, k: int) -> bool:
     return (k + 1) * math.log2(int(ranked.sizes.max(initial=1)) + 1) < 960
 
 
-def less(a: Ratio, b: Ratio) -> bool:
+def _is_less(a: Ratio, b: Ratio) -> bool:
     return a is not None and (b is None or a < b)
 
 
@@ -49,7 +49,7 @@ def bound_of(ranked: Ranked, rows: Ints, atoms: int, side: Literal["roof", "floo
     )
 
 
-def alike(ranked: Ranked, rows: Ints) -> Iterator[Ints]:
+def _similar_buckets(ranked: Ranked, rows: Ints) -> Iterator[Ints]:
     """The rows in sets that agree in size and in `hidden`."""
     if not len(rows):
         return
@@ -81,7 +81,7 @@ class Minima:
     def lower(self, floats: Floats) -> Floats:
         """Note that floats as low as these occur; the bound below which a bucket must be compared exactly."""
         self.least = np.minimum(self.least, floats)
-        return np.maximum(self.least * (1 + 4 * error(self.k)), TINY)
+        return np.maximum(self.least * (1 + 4 * relative_error(self.k)), TINY)
 
     def consider(self, c: int, ranked: Ranked, floats: Floats, rows: Ints, first: int = 0) -> None:
         """Compare these rows exactly with the best of column c."""
@@ -89,7 +89,7 @@ class Minima:
         if len(zeros) and zeros_are_exact(ranked, self.k):
             self.best[c] = (Fraction(0), first + int(zeros[0]))
             return
-        for similar in alike(ranked, rows):
+        for similar in _similar_buckets(ranked, rows):
             self._settle(c, ranked, floats, similar, first)
 
     def _settle(self, c: int, ranked: Ranked, floats: Floats, rows: Ints, first: int) -> None:
@@ -97,7 +97,7 @@ class Minima:
         atoms = exact.atoms_of(c, self.k)
         roof = bound_of(ranked, rows, atoms, "roof")
         value = exact.bucket_column(roof, c, self.k)
-        if not less(value, self.best[c][0]):
+        if not _is_less(value, self.best[c][0]):
             return
         reached = ranked.target[rows] == roof.target
         for row, most in zip(ranked.sums, roof.sums, strict=False):
@@ -129,7 +129,7 @@ class Minima:
 def max_disclosure(counts: ValueCounts, k: int, kernel: ModuleType | None = compiled) -> Disclosure:
     """Maximum disclosure for 0 … k pieces of knowledge, exactly, with witnesses."""
     minima = Minima(k)
-    for first, ranked, table in chunks(counts, k, kernel):
+    for first, ranked, table in bucket_portions(counts, k, kernel):
         minima.look(ranked, table, first)
     return exact.assemble_disclosure(minima.best, k, counts.of_class)
 
@@ -158,7 +158,7 @@ class Alone(Sequence[Fraction]):
         return np.asarray(1 / (1 + self.ratios), np.float64)
 
 
-def measure(
+def measure_disclosure(
     counts: ValueCounts, k: int, c: Fraction, kernel: ModuleType | None = compiled
 ) -> tuple[Disclosure, Alone, NDArray[np.bool_]]:
     """Maximum disclosure, what each bucket discloses alone, and which of them reach c alone (exactly).
@@ -168,7 +168,7 @@ def measure(
     minima = Minima(k)
     ratios, fails = np.empty(counts.n_classes), np.zeros(counts.n_classes, bool)
     limit = (1 - c) / c
-    for first, ranked, table in chunks(counts, k, kernel):
+    for first, ranked, table in bucket_portions(counts, k, kernel):
         minima.look(ranked, table, first)
         alone = table[2 * k]
         here = slice(first, first + len(alone))
@@ -179,16 +179,16 @@ def measure(
 def _at_most(ranked: Ranked, ratios: Floats, limit: Fraction, k: int) -> NDArray[np.bool_]:
     """Which ratios for k + 1 atoms are ≤ limit, exactly; `ratios` are their floats."""
     result = np.asarray(ratios <= float(limit), bool)
-    unsure = abs(ratios - float(limit)) <= 4 * error(k) * float(limit) + TINY
+    unsure = abs(ratios - float(limit)) <= 4 * relative_error(k) * float(limit) + TINY
     if zeros_are_exact(ranked, k):
         unsure &= ratios > 0
-    sets = list(alike(ranked, np.flatnonzero(unsure)))
+    sets = list(_similar_buckets(ranked, np.flatnonzero(unsure)))
     while sets:
         rows = sets.pop()
         least = bound_of(ranked, rows, k + 1, "roof").ratio(k + 1)
-        if less(limit, least) or least is None:
+        if _is_less(limit, least) or least is None:
             result[rows] = False
-        elif not less(limit, bound_of(ranked, rows, k + 1, "floor").ratio(k + 1)):
+        elif not _is_less(limit, bound_of(ranked, rows, k + 1, "floor").ratio(k + 1)):
             result[rows] = True
         else:
             sets += [rows[: len(rows) // 2], rows[len(rows) // 2 :]]

@@ -2,7 +2,7 @@
 
 `max_disclosure.py` decides exactly with what is found here. Each quantity is a product of at most 2(k + 1)
 rounded operations on integers below 2^53 and at most two more, so unless it underflows its relative error is
-below `error(k)`.
+below `relative_error(k)`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except ImportError:  # no compiler at installation: the numpy twin serves
     compiled = None
 
 
-def error(k: int) -> float:
+def relative_error(k: int) -> float:
     """The relative error of a float for up to k + 1 atoms."""
     return float((2 * k + 6) * 2.0**-53)
 
@@ -42,7 +42,9 @@ class Ranked:
     hidden: NDArray[np.bool_]
 
 
-def rank(counts: ValueCounts, lo: int, hi: int, atoms: int, kernel: ModuleType | None = compiled) -> Ranked:
+def rank_buckets(
+    counts: ValueCounts, lo: int, hi: int, atoms: int, kernel: ModuleType | None = compiled
+) -> Ranked:
     """The most frequent values of buckets lo … hi − 1."""
     if kernel is None:
         return _rank(counts, lo, hi, atoms)
@@ -81,7 +83,7 @@ def _falling(count: Ints, owner: Ints, m: int) -> Ints:
     return count[np.lexsort((-count, owner))]
 
 
-def minima(ranked: Ranked, kernel: ModuleType | None = compiled) -> tuple[Floats, Floats]:
+def bucket_minima(ranked: Ranked, kernel: ModuleType | None = compiled) -> tuple[Floats, Floats]:
     """MINIMIZE1 for 0, 1, … atoms (rows) and each bucket, with largest part 1 and ≥ 2 (see `Bucket._minima`)."""
     shape = ranked.sums.shape
     narrow, wide = np.empty(shape), np.empty(shape)
@@ -110,9 +112,9 @@ def _minima(sizes: Ints, sums: Ints) -> tuple[Floats, Floats]:
     return cells[0], wide
 
 
-def columns(ranked: Ranked, kernel: ModuleType | None = compiled) -> Floats:
-    """`core.disclosure.columns` of every bucket, one row per quantity, rounded."""
-    narrow, wide = minima(ranked, kernel)
+def bucket_columns(ranked: Ranked, kernel: ModuleType | None = compiled) -> Floats:
+    """The quantities of every bucket, rounded, one row each: `worlds.statements.disclosure.bucket_column` in floats."""
+    narrow, wide = bucket_minima(ranked, kernel)
     k = len(narrow) - 2
     out = np.empty((3 * k + 1, len(ranked.sizes)))
     ratio, negated = out[k : 2 * k + 1], out[2 * k + 1 :]
@@ -129,12 +131,12 @@ def columns(ranked: Ranked, kernel: ModuleType | None = compiled) -> Floats:
     return out
 
 
-def chunks(
+def bucket_portions(
     counts: ValueCounts, k: int, kernel: ModuleType | None = compiled
 ) -> Iterator[tuple[int, Ranked, Floats]]:
     """The buckets in portions: number of the first, ranked counts, columns."""
     if counts.counts.sum(dtype=np.float64) >= 2.0**53:
         raise OverflowError("more than 2^53 people")
     for lo in range(0, counts.n_classes, CHUNK):
-        ranked = rank(counts, lo, min(lo + CHUNK, counts.n_classes), k + 1, kernel)
-        yield lo, ranked, columns(ranked, kernel)
+        ranked = rank_buckets(counts, lo, min(lo + CHUNK, counts.n_classes), k + 1, kernel)
+        yield lo, ranked, bucket_columns(ranked, kernel)

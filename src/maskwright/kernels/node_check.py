@@ -1,6 +1,6 @@
 """Checking one node of a lattice: who is suppressed there, at what cost, and what that means for finer nodes.
 
-`Checker` is the numpy twin; `checker` prefers the compiled kernel where it is installed and can take the
+`Checker` is the numpy twin; `node_checker` prefers the compiled kernel where it is installed and can take the
 problem. Both give the same results.
 """
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.exact import exact_dot
 from maskwright.domain.rules import Rule
-from maskwright.kernels.rule_checks import decide
+from maskwright.kernels.rule_checks import decide_classes
 
 SNAPSHOTS = 64  # of merged tuples that the twin keeps
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class LatticeColumn:
     """One quasi-identifier: the code of each tuple; by place its blocks and its costs by code."""
 
     codes: NDArray[np.int32]
@@ -31,7 +31,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class NodeProblem:
     """What a node must satisfy.
 
     Attributes:
@@ -45,7 +45,7 @@ class Problem:
         limit: rows that may be suppressed.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[LatticeColumn, ...]
     rows: Ints
     sizes: Ints
     sensitive: dict[str, ValueCounts]
@@ -91,7 +91,7 @@ class Checks(Protocol):
     def check(self, places: tuple[int, ...]) -> Check: ...
 
 
-class Outcome(NamedTuple):
+class ClassFates(NamedTuple):
     """The fate of each class of a node: is it suppressed, and how many rows must be lost below it?"""
 
     suppressed: NDArray[np.bool_]
@@ -104,12 +104,12 @@ class Checker:
 
     kills = True
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: NodeProblem) -> None:
         self.problem = problem
         # snapshots are taken at the levels of the columns with the most values: they shrink most
         by_size = sorted(range(len(problem.columns)), key=lambda c: -len(problem.columns[c].blocks[0]))
         self._head = frozenset(by_size[: (len(by_size) + 2) // 3])
-        self._snapshots: dict[tuple[int, ...], Problem] = {}
+        self._snapshots: dict[tuple[int, ...], NodeProblem] = {}
 
     def check(self, places: tuple[int, ...]) -> Check:
         """Check the node at these places."""
@@ -119,9 +119,9 @@ class Checker:
         ]
         group, n_groups, first = _group(keys, len(problem.rows))
         classes = _merged(problem, group, n_groups)
-        return summarise(problem, places, first, classes.rows, self._outcome(classes))
+        return summarise_node(problem, places, first, classes.rows, self._outcome(classes))
 
-    def _snapshot(self, places: tuple[int, ...]) -> Problem:
+    def _snapshot(self, places: tuple[int, ...]) -> NodeProblem:
         """The tuples merged at the levels of the head columns: checks start from the few that are left."""
         key = tuple(place for c, place in enumerate(places) if c in self._head)
         if key not in self._snapshots:
@@ -142,12 +142,12 @@ class Checker:
             )
         return self._snapshots[key]
 
-    def _outcome(self, classes: Classes) -> Outcome:
+    def _outcome(self, classes: Classes) -> ClassFates:
         problem = self.problem
         passes = np.ones(classes.n, dtype=bool)
         lost = np.zeros(classes.n, dtype=np.int64)
         for rule in problem.rules:
-            ok, least = decide(rule, classes)
+            ok, least = decide_classes(rule, classes)
             passes &= ok
             lost = np.maximum(lost, least)
         suppressed = ~passes
@@ -156,9 +156,9 @@ class Checker:
             lost = np.where(suppressed, classes.rows, lost)
         kept_pass = bool(passes[~suppressed].all())
         if problem.star and kept_pass and suppressed.any():
-            star = union(classes, suppressed)
-            kept_pass = all(bool(decide(rule, star)[0][0]) for rule in problem.rules)
-        return Outcome(suppressed, lost, kept_pass)
+            star = _class_union(classes, suppressed)
+            kept_pass = all(bool(decide_classes(rule, star)[0][0]) for rule in problem.rules)
+        return ClassFates(suppressed, lost, kept_pass)
 
 
 def _group(keys: list[NDArray[np.int32]], n: int) -> tuple[Ints, int, Ints]:
@@ -178,7 +178,7 @@ def _group(keys: list[NDArray[np.int32]], n: int) -> tuple[Ints, int, Ints]:
     return group, n_groups, first
 
 
-def _merged(problem: Problem, group: Ints, n_groups: int) -> Classes:
+def _merged(problem: NodeProblem, group: Ints, n_groups: int) -> Classes:
     """The groups of a problem's tuples as classes."""
     rows = _sums(group, problem.rows, n_groups)
     sizes = rows if problem.sizes is problem.rows else _sums(group, problem.sizes, n_groups)
@@ -191,7 +191,7 @@ def _merged(problem: Problem, group: Ints, n_groups: int) -> Classes:
     return Classes(sizes, rows, sensitive)
 
 
-def union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:
+def _class_union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:
     """The chosen classes as one (people add up)."""
     parts = {}
     for name, vc in classes.sensitive.items():
@@ -203,7 +203,9 @@ def union(classes: Classes, chosen: NDArray[np.bool_]) -> Classes:
     return Classes(classes.sizes[chosen].sum(keepdims=True), classes.rows[chosen].sum(keepdims=True), parts)
 
 
-def summarise(problem: Problem, places: tuple[int, ...], first: Ints, rows: Ints, outcome: Outcome) -> Check:
+def summarise_node(
+    problem: NodeProblem, places: tuple[int, ...], first: Ints, rows: Ints, outcome: ClassFates
+) -> Check:
     """Add up what happens to the classes of a node."""
     gone, lost = outcome.suppressed, outcome.lost
     suppressed, total_lost = int(rows[gone].sum()), int(lost.sum())
@@ -244,13 +246,13 @@ def rows_by_code(codes: NDArray[np.int32], rows: Ints, widths: tuple[int, ...]) 
     from maskwright.kernels import compiled
 
     rows = np.ascontiguousarray(rows, dtype=np.int64)
-    if compiled.available():
-        return compiled.marginals(codes, rows, widths)
+    if compiled.kernel_available():
+        return compiled.code_marginals(codes, rows, widths)
     counts = (np.bincount(c, weights=rows, minlength=n) for c, n in zip(codes, widths, strict=True))
     return [np.asarray(c, dtype=np.int64) for c in counts]  # exact: tables stay far below 2^53 rows
 
 
-def checker(problem: Problem) -> Checks:
+def node_checker(problem: NodeProblem) -> Checks:
     """The compiled kernel where it is installed and can take the problem, else its numpy twin."""
     from maskwright.kernels import compiled
 

@@ -61,7 +61,7 @@ class Covers:
         return result
 
 
-def members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+def segment_members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     """The places in `order` of all segments, segment after segment, and the segment of each."""
     sizes = hi - lo
     owner = np.repeat(np.arange(len(lo)), sizes)
@@ -69,15 +69,15 @@ def members(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     return np.arange(int(sizes.sum())) + np.repeat(lo - before, sizes), owner
 
 
-def ranges(
+def segment_ranges(
     codes: Int32s, order: Int32s, lo: Ints, hi: Ints, kernel: ModuleType | None = compiled
 ) -> tuple[Int32s, Int32s]:
     """The least and the largest rank of each attribute in each (non-empty) segment, one line per segment."""
-    low, high, _ = spans(codes, order, lo, hi, [], kernel)
+    low, high, _ = segment_spans(codes, order, lo, hi, [], kernel)
     return low, high
 
 
-def spans(
+def segment_spans(
     codes: Int32s,
     order: Int32s,
     lo: Ints,
@@ -95,7 +95,7 @@ def spans(
         return least, most, masks
     if not n:
         return least, most, masks
-    places, _ = members(lo, hi)
+    places, _ = segment_members(lo, hi)
     starts = np.cumsum(hi - lo) - (hi - lo)
     rows = codes[order[places]]
     for j, (a, begin) in enumerate(wanted):
@@ -127,7 +127,7 @@ def even_bounds(lo: Ints, hi: Ints, parts: int) -> Ints:
     return np.asarray(lo[:, None] + -(-(j * (hi - lo)[:, None]) // parts), dtype=np.int64)
 
 
-def cut(
+def cut_segments(
     codes: Int32s,
     order: Int32s,
     lo: Ints,
@@ -149,7 +149,7 @@ def cut(
     if kernel is not None:
         kernel.cut(codes, codes.shape[1], order, lo, hi, dims, MODES[mode], parts, cell, fresh, bounds)
         return fresh, bounds
-    places, owner = members(lo, hi)
+    places, owner = segment_members(lo, hi)
     values = codes[order[places], dims[owner]]
     place, sizes = _sorted(values, _cells(owner, cell)), (hi - lo)[owner]
     if mode == "even":
@@ -167,7 +167,7 @@ def cut(
     return fresh, bounds
 
 
-def choose(
+def choose_dimensions(
     codes: Int32s,
     order: Int32s,
     lo: Ints,
@@ -227,7 +227,7 @@ def _choose(
         return dims
     if not len(lo):
         return dims
-    places, owner = members(lo, hi)
+    places, owner = segment_members(lo, hi)
     rows, sizes, cells = codes[order[places]], hi - lo, _cells(owner, cell)
     best = np.full(len(lo), np.inf)
     for a in range(codes.shape[1]):
@@ -257,7 +257,7 @@ def _loss(rows: Int32s, part: Ints, n_parts: int, covers: Covers) -> Ints:
     return loss
 
 
-def count(
+def count_values(
     values: Int32s,
     domain: tuple[str, ...],
     order: Int32s,
@@ -269,7 +269,7 @@ def count(
     """How often each code of `values` (one per number that `order` may list) occurs in each segment."""
     radix = len(domain) + 1
     if kernel is None:
-        places, owner = members(lo, hi)
+        places, owner = segment_members(lo, hi)
         codes = values[order[places]].astype(np.int64)
         return ValueCounts.collect(
             domain, len(lo), owner, codes, np.ones(len(codes), dtype=np.int64), ordered

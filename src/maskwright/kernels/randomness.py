@@ -40,21 +40,21 @@ def secret_key(seed: int | None = None) -> bytes:
     return hashlib.sha256(f"maskwright seed {seed}".encode()).digest()
 
 
-def keyed(key: bytes, *texts: str) -> bytes:
+def keyed_digest(key: bytes, *texts: str) -> bytes:
     """A key that belongs to some texts (HMAC-SHA256): the same for the same ones, and unknown without `key`."""
     parts = [text.encode() for text in texts]
     message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
     return hmac.new(key, message, hashlib.sha256).digest()
 
 
-def derived(key: bytes, purpose: str) -> bytes:
+def derived_key(key: bytes, purpose: str) -> bytes:
     """A key of its own for a purpose: from it nobody can tell the key, or that of another purpose."""
     return hashlib.sha256(purpose.encode() + b"\0" + key).digest()
 
 
-def generator(key: bytes, purpose: str) -> np.random.Generator:
+def random_generator(key: bytes, purpose: str) -> np.random.Generator:
     """Random choices for one purpose: the same for the same key, and unpredictable without it."""
-    own = derived(key, purpose)
+    own = derived_key(key, purpose)
     source: Any = ChaCha(own) if compiled is not None else PlainChaCha(own)
     return np.random.Generator(source)
 
@@ -86,7 +86,7 @@ BLOCKS = 256  # made at a time
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 
 
-def blocks(key: bytes, first: int, count: int) -> NDArray[np.uint32]:
+def stream_blocks(key: bytes, first: int, count: int) -> NDArray[np.uint32]:
     """Blocks first, first + 1 … of the stream, 16 words each."""
     number = np.arange(first, first + count, dtype=np.uint64)
     start = np.zeros((16, count), dtype=np.uint32)
@@ -164,7 +164,7 @@ class PlainChaCha:
 
     def _word(self) -> int:
         if self._at == len(self._ready):
-            self._ready = blocks(self._key, self._block, BLOCKS).reshape(-1).tolist()
+            self._ready = stream_blocks(self._key, self._block, BLOCKS).reshape(-1).tolist()
             self._block, self._at = self._block + BLOCKS, 0
         self._at += 1
         return self._ready[self._at - 1]

@@ -34,7 +34,7 @@ Bools = NDArray[np.bool_]
 ALL = np.iinfo(np.int64).max  # "every row of the class", before it is cut to the class
 
 
-def decide(rule: Rule, classes: Classes) -> tuple[Bools, Ints]:
+def decide_classes(rule: Rule, classes: Classes) -> tuple[Bools, Ints]:
     """Which classes pass, and how many rows each failing class loses at least in any refinement."""
     if isinstance(rule, SizeAtLeast):
         passes = classes.sizes >= rule.k
@@ -165,7 +165,7 @@ def _closeness(rule: Closeness, counts: ValueCounts) -> tuple[Bools, NDArray[np.
         distance = np.array(
             [m / max(1, int(n) * reference_total * whole) for m, n in zip(moved_exact, total, strict=True)]
         )
-    room = farthest(rule) - float(rule.t)
+    room = largest_distance(rule) - float(rule.t)
     return passes, total * (distance - float(rule.t)) / room if room > 0 else np.zeros(len(total))
 
 
@@ -177,7 +177,7 @@ def closeness_tables(rule: Closeness) -> tuple[list[tuple[int, tuple[int, ...]]]
     return table, whole, reference
 
 
-def farthest(rule: Closeness) -> float:
+def largest_distance(rule: Closeness) -> float:
     """The largest distance that a class can have: all of it on one value. Never less than the exact figure."""
     total = sum(rule.reference)
     if not total:

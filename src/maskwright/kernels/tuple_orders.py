@@ -27,7 +27,9 @@ def sorted_by(keys: Int32s, n_keys: int, kernel: ModuleType | None = compiled) -
     return order
 
 
-def dealt(owner: Int32s, start: Ints, items: Int32s, kernel: ModuleType | None = compiled) -> Int32s:
+def items_of_owners(
+    owner: Int32s, start: Ints, items: Int32s, kernel: ModuleType | None = compiled
+) -> Int32s:
     """Each row takes the next item of its owner, in the order of the rows; rows with a negative owner take none.
 
     Owner k has `items[start[k]:start[k + 1]]`, as many as there are rows with it. The rows may be overwritten: with
@@ -116,7 +118,7 @@ def _transposed(x: list[NDArray[np.uint16]], bits: int) -> list[NDArray[np.uint1
     return [value ^ t for value in x]
 
 
-def arrange(
+def arrange_cells(
     sorting: Int32s,
     rows: Ints,
     keys: NDArray[np.uint64],
@@ -138,7 +140,7 @@ def arrange(
     return cell_of[np.lexsort((keys, np.repeat(place, rows)))]
 
 
-def allocated(
+def allocation_entries(
     listed: Int32s, start: Ints, cell_rows: Ints, kernel: ModuleType | None = compiled
 ) -> tuple[Ints, Ints, Ints]:
     """Entries (cell, group, rows), by cell and then by group, of rows in groups; group −1: rows not listed.

@@ -19,7 +19,7 @@ from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Decisions, Method, RowShare, Task
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.clusters import Clusters, clusters
+from maskwright.kernels.clusters import Clusters, cluster_kernel
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._local.local_labels import (
     Allowed,
@@ -136,7 +136,7 @@ class LocalRecoding(Method):
         if not allowed:
             return Repaired(None, False, 0)
         problem, order = problem_of(task, allowed, self.neighbours, limit if outliers else 0)
-        work = clusters(problem)
+        work = cluster_kernel(problem)
         report["moves"] = self._run(task, work, problem.n)
         of, lists = work.result()
         del work  # it holds as much again

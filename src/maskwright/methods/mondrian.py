@@ -191,7 +191,7 @@ class ByLoss:
 
     def ranking(self, order: Int32s, lo: Ints, hi: Ints, parts: int, cell: int) -> Int32s:
         """One line per group (of cells of so many rows; 0: of one): the dimensions to be tried in turn, −1: none."""
-        return partition.choose(self.codes, order, lo, hi, parts, self.tables, cell)[:, None]
+        return partition.choose_dimensions(self.codes, order, lo, hi, parts, self.tables, cell)[:, None]
 
 
 class ByRange:
@@ -208,7 +208,7 @@ class ByRange:
         )
 
     def _widths(self, order: Int32s, lo: Ints, hi: Ints) -> Ints:
-        low, high = partition.ranges(self.codes, order, lo, hi)
+        low, high = partition.segment_ranges(self.codes, order, lo, hi)
         columns = [p[high[:, a]] - p[low[:, a]] for a, p in enumerate(self.positions)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(lo), 0), dtype=np.int64)
 
@@ -321,7 +321,9 @@ class Cutter:
             if not len(tried):
                 break
             dims = np.ascontiguousarray(ranking[tried, turn])
-            fresh, ends = partition.cut(self.codes, order, lo[tried], hi[tried], dims, self.mode, parts, cell)
+            fresh, ends = partition.cut_segments(
+                self.codes, order, lo[tried], hi[tried], dims, self.mode, parts, cell
+            )
             large_enough = np.asarray((np.diff(ends, axis=1) >= self.least).all(axis=1))
             good = self._allowed(fresh, ends, large_enough)
             failed[tried[large_enough & ~good]] = True
@@ -330,7 +332,7 @@ class Cutter:
             if ranking.shape[1] == 1:
                 order = fresh  # the order inside groups that are finished says nothing; refused ones keep their cells
             else:
-                places, _ = partition.members(lo[tried[good]], hi[tried[good]])
+                places, _ = partition.segment_members(lo[tried[good]], hi[tried[good]])
                 if turn == 0:
                     order = order.copy()  # it belongs to the caller
                 order[places] = fresh[places]

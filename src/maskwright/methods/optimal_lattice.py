@@ -21,7 +21,7 @@ from maskwright.domain.method import Decisions, Method, Rival, RowShare, Task
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
-from maskwright.kernels.node_check import Checks, Column, Problem, checker
+from maskwright.kernels.node_check import Checks, LatticeColumn, NodeProblem, node_checker
 from maskwright.methods._lattice import infeasibility
 from maskwright.methods._lattice.anytime import Anytime, Relaxed
 from maskwright.methods._lattice.full_domain import full_domain
@@ -98,7 +98,7 @@ class OptimalLattice(Method):
 
     def problem(
         self, task: Task, lattice: Lattice, objective: Objective, limit: int | None = None
-    ) -> Problem:
+    ) -> NodeProblem:
         """The task as the kernels see it."""
         summary = task.summary
         rules = rules_of(list(task.search), task.context) or ()
@@ -109,8 +109,8 @@ class OptimalLattice(Method):
             costs, cap = ((), 0) if objective.kind != "rows" else (objective.costs[a], objective.caps[a])
             if lattice.allowed[a] == (lattice.attributes[a].top,):
                 codes = np.zeros_like(codes)  # every value alike: nothing to tell apart
-            columns.append(Column(codes, blocks, costs, cap))
-        return Problem(
+            columns.append(LatticeColumn(codes, blocks, costs, cap))
+        return NodeProblem(
             tuple(columns),
             summary.rows,
             summary.sizes,
@@ -122,14 +122,16 @@ class OptimalLattice(Method):
             int(self.suppression * summary.n_rows) if limit is None else limit,
         )
 
-    def checks(self, task: Task, lattice: Lattice, problem: Problem) -> Checks:
+    def checks(self, task: Task, lattice: Lattice, problem: NodeProblem) -> Checks:
         """The fastest way to check a node that is right for these models."""
         known = rules_of(list(task.search), task.context) is not None
         if known and task.summary.whole_tuples_are_people:
-            return checker(problem)
+            return node_checker(problem)
         return Evaluator(task, problem, lattice.allowed)
 
-    def _search(self, task: Task, lattice: Lattice, objective: Objective, problem: Problem) -> SearchResult:
+    def _search(
+        self, task: Task, lattice: Lattice, objective: Objective, problem: NodeProblem
+    ) -> SearchResult:
         bounds = Bounds(objective, lattice, problem.least, task.summary)
         listed = lattice.n_nodes <= LISTED
         budget = self.budget_s if listed or self.budget_s is not None else BUDGET_S
@@ -181,7 +183,9 @@ class OptimalLattice(Method):
             ],
         }
 
-    def _refusal(self, task: Task, lattice: Lattice, problem: Problem, found: SearchResult) -> PolicyNotMet:
+    def _refusal(
+        self, task: Task, lattice: Lattice, problem: NodeProblem, found: SearchResult
+    ) -> PolicyNotMet:
         """Search again for the node that suppresses least, to say what would do."""
         if not found.complete:
             return PolicyNotMet(

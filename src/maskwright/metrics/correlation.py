@@ -20,7 +20,9 @@ WIDEST = 500  # an attribute with more ground values is left out: nearly every p
 CHUNK = 4096
 
 
-def associations(grouping: Grouping, exact: bool = False) -> dict[tuple[str, str], tuple[float, float]]:
+def attribute_associations(
+    grouping: Grouping, exact: bool = False
+) -> dict[tuple[str, str], tuple[float, float]]:
     """Cramér's V before and after, for each two quasi-identifiers and each with each sensitive attribute."""
     narrow = [a for a, h in enumerate(grouping.summary.attributes) if len(h.values) <= WIDEST]
     names = [h.attribute for h in grouping.summary.attributes]
@@ -38,7 +40,7 @@ def associations(grouping: Grouping, exact: bool = False) -> dict[tuple[str, str
 
 def correlation_change(grouping: Grouping, weights: Weights, exact: bool = False) -> float:
     """Mean over pairs of attributes of |Cramér's V after − before|."""
-    pairs = associations(grouping, exact).values()
+    pairs = attribute_associations(grouping, exact).values()
     return math.fsum(abs(after - before) for before, after in pairs) / len(pairs) if pairs else math.nan
 
 

@@ -37,11 +37,11 @@ def predictive_utility(grouping: Grouping, weights: Weights, exact: bool = False
     """Accuracy of a model trained on the release ÷ of one trained on the original, for the first sensitive column."""
     if not grouping.summary.sensitive:
         return math.nan
-    found = prediction(grouping, exact=exact)
+    found = measure_prediction(grouping, exact=exact)
     return found.release / found.original if found.original else math.nan
 
 
-def prediction(
+def measure_prediction(
     grouping: Grouping, target: str | None = None, *, exact: bool = False, seed: int = 1, rows: int = ROWS
 ) -> Prediction:
     """Train on the release and on the original, test on held-out rows; `target` is a sensitive column."""
@@ -52,7 +52,7 @@ def prediction(
         raise UsageError(
             "predictive-utility needs scikit-learn; install it: pip install 'maskwright[predict]'"
         ) from None
-    sample = _Sample.of(grouping, target, np.random.default_rng(seed), rows)
+    sample = _LearningSample.of(grouping, target, np.random.default_rng(seed), rows)
     if len(np.unique(sample.value[sample.train])) < 2 or not len(sample.test):
         raise UsageError(
             f"{sample.target!r} has fewer than two values among the rows that a model learns from"
@@ -80,7 +80,7 @@ def _quiet() -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class _LearningSample:
     """Rows with their tuple, group (-1: dropped) and value; some to learn from, some held out."""
 
     grouping: Grouping
@@ -93,7 +93,7 @@ class _Sample:
     test: Ints
 
     @staticmethod
-    def of(grouping: Grouping, target: str | None, rng: np.random.Generator, most: int) -> _Sample:
+    def of(grouping: Grouping, target: str | None, rng: np.random.Generator, most: int) -> _LearningSample:
         """Draw rows with known values: three quarters to learn from, one to be held out."""
         summary = grouping.summary
         target = target or next(iter(summary.sensitive), "")
@@ -105,7 +105,7 @@ class _Sample:
         known = rng.permutation(np.flatnonzero(value > 0))[:most]
         cut = len(known) // 4
         train = np.sort(known[cut:])
-        return _Sample(grouping, target, tuples, groups, value, shown, train, np.sort(known[:cut]))
+        return _LearningSample(grouping, target, tuples, groups, value, shown, train, np.sort(known[:cut]))
 
     def original(self, rows: Ints) -> Floats:
         """One column per value of each quasi-identifier; ordered ones have a single column, their rank."""

@@ -22,7 +22,7 @@ from maskwright.domain.segments import class_sums
 from maskwright.domain.sensitive import SensitiveModel, Share
 from maskwright.domain.verdict import Verdict
 from maskwright.errors import PolicyError
-from maskwright.kernels.max_disclosure import max_disclosure, measure
+from maskwright.kernels.max_disclosure import max_disclosure, measure_disclosure
 
 
 def _whole(value: object) -> object:
@@ -59,7 +59,7 @@ class CkSafety(SensitiveModel):
 
     def check(self, classes: Classes, context: Context) -> Verdict:
         """Measure the maximum disclosure, and what each class would disclose by itself."""
-        disclosure, alone, fails = measure(self._buckets(classes), self.k, self.c)
+        disclosure, alone, fails = measure_disclosure(self._buckets(classes), self.k, self.c)
         belief, witness = disclosure.implications[self.k], disclosure.witness(self.k)
         ok = belief < self.c
         if not ok and witness is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.perturb.microaggregation import standardised
+from maskwright.perturb.microaggregation import standardised_columns
 
 Floats = NDArray[np.float64]
 AT_ONCE = 1 << 22
@@ -50,7 +50,7 @@ def distance_linkage(people: NDArray[Any], published: NDArray[Any]) -> float:
     """
     shown = np.asarray(published, dtype=np.float64).reshape(len(published), -1)
     theirs = np.asarray(people, dtype=np.float64).reshape(len(people), -1)
-    both = standardised(np.concatenate([shown, theirs]))
+    both = standardised_columns(np.concatenate([shown, theirs]))
     shown, theirs = both[: len(shown)], both[len(shown) :]
     step = max(1, AT_ONCE // max(1, shown.size))
     right = 0.0

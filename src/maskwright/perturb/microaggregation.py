@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def standardised(values: NDArray[Any]) -> Floats:
+def standardised_columns(values: NDArray[Any]) -> Floats:
     """Columns with mean 0 and variance 1; a column that does not vary is 0."""
     table = np.asarray(values, dtype=np.float64)
     spread = table.std(axis=0)
@@ -29,7 +29,7 @@ def mdav_groups(points: NDArray[Any], k: int) -> Ints:
     """The MDAV group of each row, from 0 on; every group has k to 2k − 1 rows. Of equal distances the first row counts.
 
     Args:
-        points: one row per person, columns on one scale (`standardised`).
+        points: one row per person, columns on one scale (`standardised_columns`).
         k: the least size of a group.
     """
     points = np.ascontiguousarray(points, dtype=np.float64)
@@ -96,5 +96,5 @@ def information_loss(values: NDArray[Any], published: NDArray[Any]) -> float:
     table = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     spread = np.where((deviation := table.std(axis=0)) > 0, deviation, 1)
     within = ((table - np.asarray(published).reshape(table.shape)) / spread) ** 2
-    total = (standardised(table) ** 2).sum()
+    total = (standardised_columns(table) ** 2).sum()
     return float(100 * within.sum() / total) if total else 0.0

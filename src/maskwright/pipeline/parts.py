@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.attacks.passing_columns import associated, narrowed
+from maskwright.attacks.passing_columns import associated_belief, narrowed_belief
 from maskwright.domain.adversary import PassingBelief
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Classes, Originals
@@ -133,9 +133,9 @@ class MadePart:
                 prior = Belief(self._share_before(model), Fraction(0), "", "")
                 shares = model.shares(classes)
                 belief = (
-                    narrowed(shares, prior, insensitive)
+                    narrowed_belief(shares, prior, insensitive)
                     if column is None
-                    else associated(shares, classes, float(model.max), prior, column)
+                    else associated_belief(shares, classes, float(model.max), prior, column)
                 )
                 found.append(PassingBelief(model.attribute or "", model.sets, belief, in_rows))
         return tuple(found)

@@ -26,7 +26,7 @@ from maskwright.engines.readers.postgres import refuse_address
 from maskwright.engines.readers.postgres_release import Pending, staged
 from maskwright.errors import DestinationError, PolicyNotMet, UsageError, interrupted, system_refused
 from maskwright.folder import store
-from maskwright.kernels.randomness import derived, generator
+from maskwright.kernels.randomness import derived_key, random_generator
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline import history, room
@@ -210,8 +210,8 @@ class Run(Session):
             engine = None if self.job.trial else self.engine
             # group numbers are published: they must say nothing about what the method drew
             keys = prepared.keys
-            secrets = derived(keys.order, "order").hex(), derived(keys.groups, "members").hex()
-            numbers = generator(keys.order, "group numbers")
+            secrets = derived_key(keys.order, "order").hex(), derived_key(keys.groups, "members").hex()
+            numbers = random_generator(keys.order, "group numbers")
             parts = [
                 make_part(engine, piece, resolved, piece is pieces[0], secrets, numbers) for piece in pieces
             ]

@@ -19,8 +19,8 @@ from maskwright.engines.base import Engine, Found, Recount, Table, Texts, shared
 from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.errors import NotVerified, PolicyError
 from maskwright.policy.policy import Recoding
-from maskwright.recode import bucketize, generalise, permute
 from maskwright.recode.entries import group_column
+from maskwright.recode.plans import generalisation_plan, shuffled_plan
 from maskwright.verification.verify import recount_tables
 
 Labels = tuple[str | None, ...]
@@ -69,14 +69,13 @@ def plan_tables(
     grouping, sets, prefix = piece.grouping, piece.task.sets, "" if piece.name == "data" else f"{piece.name}-"
     sensitive = tuple(grouping.summary.sensitive)
     if recoding.name == "generalise":
-        plan = generalise.plan(grouping, columns, drop_missing, key)
+        plan = generalisation_plan(grouping, columns, drop_missing, key)
         by = tuple(h.attribute for h in grouping.summary.attributes)
         return plan, [Layout.of(piece.name, columns, by, sensitive, sets)]
     if not sensitive:
         raise PolicyError(f"recoding: {recoding.name} needs a sensitive column, and there is none")
-    make = permute.plan if recoding.name == "permute" else bucketize.plan
     group = group_column(columns)
-    plan = make(
+    plan = shuffled_plan(
         grouping, columns, drop_missing, key, rng, exact=recoding.quasi_identifiers == "exact",
         together=recoding.blocks(sensitive, sets) or (), group_column=group,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from maskwright.domain.settings import Registered
 from maskwright.errors import DestinationError, UsageError
-from maskwright.kernels.randomness import derived, keyed, secret_key
+from maskwright.kernels.randomness import derived_key, keyed_digest, secret_key
 from maskwright.pipeline import history
 from maskwright.pipeline.history import private_folder, state_folder
 from maskwright.policy.binding import Resolved, flagged_of
@@ -122,7 +122,7 @@ class Chance:
     @cached_property
     def name(self) -> str:
         """Tells sources apart, and nothing about the key."""
-        return derived(self.secret, "the name of this key").hex()[:16]
+        return derived_key(self.secret, "the name of this key").hex()[:16]
 
     def keys(self, resolved: Resolved, content: str, fingerprint: str) -> Keys:
         """For a policy and an input: `content` is what a method sees of it, `fingerprint` tells tables apart."""
@@ -130,8 +130,8 @@ class Chance:
             return Keys(self.secret, self.secret)
         whole = history.policy_hash(resolved.policy)
         return Keys(
-            keyed(self.secret, "maskwright groups 1", content, seen_by_method(resolved)),
-            keyed(self.secret, "maskwright order 1", fingerprint, content, whole),
+            keyed_digest(self.secret, "maskwright groups 1", content, seen_by_method(resolved)),
+            keyed_digest(self.secret, "maskwright order 1", fingerprint, content, whole),
         )
 
     def note(self) -> str:

@@ -21,7 +21,7 @@ from maskwright.engines.base import Engine, SensitiveSpec, SummarySpec, Table
 from maskwright.engines.readers.csv_files import Stamp
 from maskwright.engines.readers.postgres_release import check_target
 from maskwright.errors import InputError
-from maskwright.kernels.randomness import generator
+from maskwright.kernels.randomness import random_generator
 from maskwright.methods import METHODS
 from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job, engine_of
@@ -179,7 +179,7 @@ class Prepared:
 
 
 def _of_method(keys: Keys) -> np.random.Generator:
-    return generator(keys.groups, "method")
+    return random_generator(keys.groups, "method")
 
 
 def _context(summary: Summary, resolved: Resolved, sample: Sample | None) -> Context:

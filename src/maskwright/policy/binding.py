@@ -23,7 +23,7 @@ from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.policy.calibration import calibrated_models, in_words, policy_context
 from maskwright.policy.policy import Policy
-from maskwright.promise.policy_promise import Question, answered
+from maskwright.promise.policy_promise import PromiseQuestion, answer_question
 from maskwright.runtime.events import Progress
 
 
@@ -193,13 +193,13 @@ def promises_before(policy: Policy, adversary: Adversary, looked: str = "") -> l
     found = []
     for name in policy.sensitive:
         asked = bounded.get(name)
-        question = Question(
+        question = PromiseQuestion(
             name, adversary, asked.sets if asked else policy.columns[name].sensitive_sets, asked.max if asked else None,
             method.for_one_table(), models, policy_context(models), design_of(policy, method, {"looked": looked}),
             policy.recoding.blocks(policy.sensitive), tuple(policy.sensitive),
             name if policy.columns[name].multivalued else None,
         )  # fmt: skip
-        found.append(answered(question))
+        found.append(answer_question(question))
     return found
 
 

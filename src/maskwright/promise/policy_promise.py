@@ -27,7 +27,7 @@ from maskwright.promise.method_promise import MethodPromise, promise_of_method
 
 
 @dataclass(frozen=True)
-class Outcome:
+class VisibleOutcome:
     """What everybody can see of a finished release that a proof may depend on.
 
     Attributes:
@@ -43,10 +43,12 @@ class Outcome:
     partly: bool = False
 
     @staticmethod
-    def of(grouping: Grouping) -> Outcome:
+    def of(grouping: Grouping) -> VisibleOutcome:
         """The outcome of a grouping."""
         missing = grouping.summary.dropped_missing
-        return Outcome(grouping.dropped_rows + missing, missing, grouping.trace, _partly_published(grouping))
+        return VisibleOutcome(
+            grouping.dropped_rows + missing, missing, grouping.trace, _partly_published(grouping)
+        )
 
 
 def _partly_published(grouping: Grouping) -> bool:
@@ -59,7 +61,7 @@ def _partly_published(grouping: Grouping) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class PromiseQuestion:
     """About what a promise is asked: one attribute, one adversary, and the whole policy.
 
     Attributes:
@@ -87,7 +89,7 @@ class Question:
     columns: Sequence[str] = ()
     sets: str | None = None
     split: frozenset[str] = frozenset()
-    outcome: Outcome | None = None
+    outcome: VisibleOutcome | None = None
 
     @property
     def looked(self) -> list[Model]:
@@ -127,16 +129,16 @@ def promise_of(
         names = mine | {s.name for s in table.context.sets if mine & set(s.bits)}
         for name in names:
             where[name] = where.get(name, 0) + 1
-    question = Question(
+    question = PromiseQuestion(
         attribute, adversary, secrets, largest, target.method, target.models, target.context, target.design,
         target.joined, tuple(target.grouping.summary.sensitive),
         next((s.name for s in target.context.sets if attribute in s.bits), None),
-        frozenset(n for n, k in where.items() if k > 1), Outcome.of(target.grouping),
+        frozenset(n for n, k in where.items() if k > 1), VisibleOutcome.of(target.grouping),
     )  # fmt: skip
-    return answered(question)
+    return answer_question(question)
 
 
-def answered(question: Question) -> Promise:
+def answer_question(question: PromiseQuestion) -> Promise:
     """The promise that answers a question."""
     found = question.by_method()
     every = found.every_value or question.largest is not None
@@ -145,10 +147,10 @@ def answered(question: Question) -> Promise:
     return Promise(question.attribute, question.adversary.name, bound, found.strict, ingredients)
 
 
-Asked = Callable[[Question], Iterator[Ingredient]]
+Asked = Callable[[PromiseQuestion], Iterator[Ingredient]]
 
 
-def _method(question: Question) -> Iterator[Ingredient]:
+def _method(question: PromiseQuestion) -> Iterator[Ingredient]:
     """The method with its settings, and the models that it searches on."""
     adversary, method = question.adversary, question.method
     searched = [m.name for m in question.models if m.use == "search"]
@@ -172,7 +174,7 @@ def _method(question: Question) -> Iterator[Ingredient]:
     yield Ingredient("method", setting, True, found.why, lemma=found.lemma)
 
 
-def _falls_short(question: Question, found: MethodPromise) -> str:
+def _falls_short(question: PromiseQuestion, found: MethodPromise) -> str:
     """Why a bound that is proven is not the one that was asked for; empty: it is."""
     if found.shown or question.largest is None:
         return ""
@@ -187,7 +189,7 @@ def _falls_short(question: Question, found: MethodPromise) -> str:
     return ""
 
 
-def _gates(question: Question) -> Iterator[Ingredient]:
+def _gates(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Requirements that are checked when the groups are made: safe as functions of what is published."""
     for model in question.models:
         if model.use != "gate" or model.about != "sensitive" or model.name == "belief":
@@ -203,7 +205,7 @@ def _gates(question: Question) -> Iterator[Ingredient]:
             yield Ingredient("gate", model.name, True, why, lemma=GATES)
 
 
-def _weights(question: Question) -> Iterator[Ingredient]:
+def _weights(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Survey weights that a requirement looks at: nobody knows them, and they may go with sensitive values."""
     column = question.design.weight if question.design else None
     asking = [m.name for m in question.models if "sample" in m.needs()]
@@ -212,7 +214,7 @@ def _weights(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("weights", column, False, why, "population: {size: …} without `weight`")
 
 
-def _suppression(question: Question) -> Iterator[Ingredient]:
+def _suppression(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Rows that are left out: by class size, at random, or because of their values."""
     method, outcome = question.method, question.outcome
     share = getattr(method, "suppression", 0)
@@ -228,7 +230,7 @@ def _suppression(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("suppression", "small-classes", True, why, lemma=DROPPING)
 
 
-def _missing(question: Question) -> Iterator[Ingredient]:
+def _missing(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Rows that are left out because a value is missing: it may be the sensitive one."""
     design, outcome = question.design, question.outcome
     if design is None or not design.drops_missing:
@@ -240,7 +242,7 @@ def _missing(question: Question) -> Iterator[Ingredient]:
     yield Ingredient("missing rows", "dropped", False, why, "missing: {rows: keep}")
 
 
-def _people(question: Question) -> Iterator[Ingredient]:
+def _people(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Several rows per person."""
     unit = question.design.unit if question.design else None
     if unit is None:
@@ -258,7 +260,7 @@ def _people(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("unit", unit, False, "the bound of the method is about single rows", BLIND)
 
 
-def _may_be_partly_published(question: Question) -> bool:
+def _may_be_partly_published(question: PromiseQuestion) -> bool:
     """Is somebody published in part? Before the run: may that come about?"""
     if question.outcome is not None:
         return question.outcome.partly
@@ -266,7 +268,7 @@ def _may_be_partly_published(question: Question) -> bool:
     return bool(getattr(method, "suppression", 0)) and getattr(method, "suppressed_rows", None) != "star"
 
 
-def _columns(question: Question) -> Iterator[Ingredient]:
+def _columns(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Sensitive attributes that a row shows together: one that is known gives the others away."""
     if len(question.columns) < 2:
         return
@@ -282,7 +284,7 @@ def _columns(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("columns", setting, True, "values of a row are dealt together", lemma=lemma)
 
 
-def _secrets(question: Question) -> Iterator[Ingredient]:
+def _secrets(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Sets of several values that must not be inferred by somebody who knows facts."""
     several = [members for members in question.secrets or () if len(members) > 1]
     if question.adversary.facts and several:
@@ -290,7 +292,7 @@ def _secrets(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("secrets", " or ".join(several[0]), False, why, "secrets of one value each")
 
 
-def _sets(question: Question) -> Iterator[Ingredient]:
+def _sets(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Multi-valued columns: which values there are is read off everybody, published or not."""
     column, outcome = question.sets, question.outcome
     if column is None:
@@ -304,7 +306,7 @@ def _sets(question: Question) -> Iterator[Ingredient]:
     yield Ingredient("sets", column, False, why, "no suppression")
 
 
-def _tables(question: Question) -> Iterator[Ingredient]:
+def _tables(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Several tables: how they were decided, and what they tell together."""
     design = question.design
     if design is not None and design.plan:
@@ -315,7 +317,7 @@ def _tables(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("tables", "several tables", False, why, "a plan that keeps it in one table")
 
 
-def _insensitive(question: Question) -> Iterator[Ingredient]:
+def _insensitive(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Columns that are published as they are."""
     names = question.design.insensitive if question.design else ()
     if names:
@@ -324,7 +326,7 @@ def _insensitive(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("insensitive columns", ", ".join(names), False, why, instead)
 
 
-def _population(question: Question) -> Iterator[Ingredient]:
+def _population(question: PromiseQuestion) -> Iterator[Ingredient]:
     """A table of the population, which says who could be in the table and nothing about anybody's values."""
     if question.design is not None and question.design.population:
         why = (
@@ -333,13 +335,13 @@ def _population(question: Question) -> Iterator[Ingredient]:
         yield Ingredient("population", "a table", True, why)
 
 
-def _other_settings(question: Question) -> Iterator[Ingredient]:
+def _other_settings(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Settings that nothing above asks about: what no proof names is not promised."""
     for name in question.design.unproven if question.design else ():
         yield Ingredient("setting", name, False, "no proof names it", f"a policy without {name}")
 
 
-def _run(question: Question) -> Iterator[Ingredient]:
+def _run(question: PromiseQuestion) -> Iterator[Ingredient]:
     """The run: its random choices, and what was tried before."""
     design = question.design
     if design is None:

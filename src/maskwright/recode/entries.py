@@ -100,7 +100,7 @@ def units_of(summary: Summary, cells: bool, read: bool) -> Units:
     return Units(tuple(names), tuple(domains), codes)
 
 
-def numbered(entries: Entries, n_groups: int, rng: np.random.Generator | None) -> Int32s:
+def published_numbers(entries: Entries, n_groups: int, rng: np.random.Generator | None) -> Int32s:
     """The published number of each group, from 1 and in random order, so that it says nothing; 0: it is empty."""
     sizes = np.zeros(n_groups, dtype=np.int64)
     kept = entries.groups >= 0

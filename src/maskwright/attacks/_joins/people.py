@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class JoinedPeople:
     """Distinct quasi-identifier tuples, and the rows of each that every table has in each of its groups.
 
     Attributes:
@@ -40,7 +40,7 @@ class Crowd:
     entries: tuple[tuple[Ints, Ints, Ints], ...]
 
     @staticmethod
-    def of(targets: Sequence[Target]) -> Crowd:
+    def of(targets: Sequence[Target]) -> JoinedPeople:
         """The people behind tables; refused unless all of them are about the same people."""
         first = targets[0].grouping.summary
         entries = []
@@ -48,13 +48,13 @@ class Crowd:
             place = _places(first, target.grouping.summary, target.name)
             tuples, groups, rows = _added_up(target.grouping)
             entries.append((place[tuples], groups, rows))
-        return Crowd(first.rows, tuple(entries))
+        return JoinedPeople(first.rows, tuple(entries))
 
     def whole(self, tables: Sequence[int]) -> bool:
         """Whether it is known of everybody in which class of these tables they are."""
         return all(len(np.unique(self.entries[t][0])) == len(self.entries[t][0]) for t in tables)
 
-    def cells(self, tables: Sequence[int]) -> Cells:
+    def cells(self, tables: Sequence[int]) -> JoinedCells:
         """The people by their classes in these tables."""
         lists = [self._by_tuple(t) for t in tables]
         if sum(math.prod(len(found[i]) for found in lists) for i in range(len(self.sizes))) > MOST_CELLS:
@@ -71,7 +71,7 @@ class Crowd:
                 sizes[key] = sizes.get(key, Fraction(0)) + part
         keys = sorted(sizes)
         classes = np.array(keys, dtype=np.int64).reshape(len(keys), len(tables)).T
-        return Cells(classes, [sizes[key] for key in keys], self.whole(tables))
+        return JoinedCells(classes, [sizes[key] for key in keys], self.whole(tables))
 
     def _by_tuple(self, table: int) -> list[list[tuple[int, int]]]:
         found: list[list[tuple[int, int]]] = [[] for _ in self.sizes]
@@ -81,7 +81,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class JoinedCells:
     """People who are in the same class of every table.
 
     Attributes:

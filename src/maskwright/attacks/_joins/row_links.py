@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.attacks._joins.people import Crowd
+from maskwright.attacks._joins.people import JoinedPeople
 from maskwright.domain.classes import Ints
 
 
-def link(crowd: Crowd, a: int, b: int) -> dict[str, Any]:
+def link_rows(crowd: JoinedPeople, a: int, b: int) -> dict[str, Any]:
     """The best that can be restored between two tables.
 
     `best_guess` is the largest probability that two rows are about the same person, `expected_share` the share of rows
@@ -30,7 +30,7 @@ def link(crowd: Crowd, a: int, b: int) -> dict[str, Any]:
     }
 
 
-def _shared(crowd: Crowd, a: int, b: int) -> tuple[Ints, Ints, np.ndarray[Any, Any]]:
+def _shared(crowd: JoinedPeople, a: int, b: int) -> tuple[Ints, Ints, np.ndarray[Any, Any]]:
     """Pairs of classes with the (expected) number of people who are in both."""
     left, right = (_published(crowd.entries[t]) for t in (a, b))
     start = np.searchsorted(right[0], left[0], "left")
@@ -53,7 +53,7 @@ def _published(entries: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
     return tuples[order], groups[order], rows[order]
 
 
-def _sizes(crowd: Crowd, table: int) -> np.ndarray[Any, Any]:
+def _sizes(crowd: JoinedPeople, table: int) -> np.ndarray[Any, Any]:
     _, groups, rows = _published(crowd.entries[table])
     return np.bincount(groups, weights=rows)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._joins.people import Cells
+from maskwright.attacks._joins.people import JoinedCells
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.worlds.counting.counting_limits import TooManyWorlds
 from maskwright.worlds.statements.joined_releases import ClassedRelease, joint_of_same_attribute
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class ValueBeliefs:
     """`of[cell, code]`: the belief that somebody in a cell has a value; `exact` says of which cells it is exact."""
 
     of: Floats
@@ -35,7 +35,7 @@ class Shares:
     fractions: dict[int, dict[int, Fraction]]  # cell → code → the belief as a fraction, where it is exact
 
 
-def beliefs(cells: Cells, counts: Sequence[ValueCounts]) -> Shares:
+def joined_beliefs(cells: JoinedCells, counts: Sequence[ValueCounts]) -> ValueBeliefs:
     """The beliefs about everybody, from the published values of each class of each table."""
     n, width = len(cells.sizes), len(counts[0].values) + 1
     dense = [_dense(c, width) for c in counts]
@@ -57,7 +57,7 @@ def beliefs(cells: Cells, counts: Sequence[ValueCounts]) -> Shares:
     rest = np.flatnonzero(~exact)
     if len(rest):
         of[rest] = _fitted(sizes[rest], cells.classes[:, rest], dense)
-    return Shares(of, exact, fractions)
+    return ValueBeliefs(of, exact, fractions)
 
 
 def _dense(counts: ValueCounts, width: int) -> Ints:
@@ -89,7 +89,7 @@ def _components(classes: Ints) -> list[list[int]]:
 
 
 def _counted(
-    cells: Cells, dense: Sequence[Ints], members: list[int], limit: int
+    cells: JoinedCells, dense: Sequence[Ints], members: list[int], limit: int
 ) -> dict[int, dict[int, Fraction]] | None:
     """The exact beliefs in one component; None where it is too large, or somebody was left out of a table."""
     classes = cells.classes[:, members]

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from maskwright.attacks._joins.people import Crowd
+from maskwright.attacks._joins.people import JoinedPeople
 from maskwright.domain.adversary import Target
 from maskwright.domain.value_sets import BIT_VALUES, PRESENT, SetColumn
 from maskwright.worlds.counting.counting_limits import TooManyWorlds
@@ -31,7 +31,7 @@ class SetBelief:
 
 
 def worst_of_sets(
-    targets: Sequence[Target], crowd: Crowd, column: SetColumn, least: int, most: int
+    targets: Sequence[Target], crowd: JoinedPeople, column: SetColumn, least: int, most: int
 ) -> SetBelief | None:
     """The worst belief about a value of a column whose bits are in several of the tables.
 

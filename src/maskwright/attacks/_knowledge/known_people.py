@@ -180,7 +180,7 @@ Pattern = tuple[bool, ...]  # which bans concern somebody
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
+class _KnownCrowd:
     """The people of one group: rows of each tuple in it, and which bans concern them."""
 
     tuples: list[int]
@@ -192,7 +192,7 @@ class _Crowd:
         return sorted(set(self.patterns))
 
 
-def _crowds(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> list[_Crowd]:
+def _crowds(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> list[_KnownCrowd]:
     allocation = grouping.allocation
     order = np.argsort(allocation.groups, kind="stable")
     start = np.searchsorted(allocation.groups[order], groups)
@@ -201,12 +201,12 @@ def _crowds(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> l
     for a, b in zip(start.tolist(), end.tolist(), strict=True):
         tuples = allocation.tuples[order[a:b]].tolist()
         patterns = [tuple(bool(banned[t]) for banned, _, _ in bans) for t in tuples]
-        found.append(_Crowd(tuples, allocation.rows[order[a:b]].tolist(), patterns))
+        found.append(_KnownCrowd(tuples, allocation.rows[order[a:b]].tolist(), patterns))
     return found
 
 
 def _add_bucket(
-    scene: Scene, grouping: Grouping, group: int, values: Any, crowd: _Crowd, bans: Sequence[Ban]
+    scene: Scene, grouping: Grouping, group: int, values: Any, crowd: _KnownCrowd, bans: Sequence[Ban]
 ) -> None:
     people = dict.fromkeys(crowd.kinds(), 0)
     for pattern, rows in zip(crowd.patterns, crowd.rows, strict=True):
@@ -233,7 +233,12 @@ def _words(grouping: Grouping, group: int, key: Pattern, bans: Sequence[Ban]) ->
 
 
 def _place(
-    scene: Scene, grouping: Grouping, who: Who, bucket: int, crowd: _Crowd, names: Mapping[str, Conditions]
+    scene: Scene,
+    grouping: Grouping,
+    who: Who,
+    bucket: int,
+    crowd: _KnownCrowd,
+    names: Mapping[str, Conditions],
 ) -> None:
     """Give somebody a place in the bucket, among people of the right kind."""
     conditions = names[who.name] if who.name is not None else who.conditions

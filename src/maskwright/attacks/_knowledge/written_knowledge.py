@@ -26,7 +26,7 @@ CONTRADICTION = (
 
 
 @dataclass(frozen=True)
-class Found:
+class KnowledgeFindings:
     """The worst belief of somebody who knows all this, and the figures behind it."""
 
     worst: Belief
@@ -34,7 +34,9 @@ class Found:
     measures: dict[str, Any]
 
 
-def given(target: Target, statements: Statements, predicate: Predicate | None, draws: int) -> Found:
+def beliefs_with_knowledge(
+    target: Target, statements: Statements, predicate: Predicate | None, draws: int
+) -> KnowledgeFindings:
     """Beliefs about everybody whom the knowledge touches."""
     scene = scene_of(target, statements, list(statements.names) if predicate is not None else ())
     facts = [fact for _, fact in scene.facts]
@@ -48,7 +50,7 @@ def given(target: Target, statements: Statements, predicate: Predicate | None, d
     if found is None:
         measures["contradiction"] = _first_contradiction(scene, facts)
         why = f"{CONTRADICTION} with {measures['contradiction']}"
-        return Found(Belief(Fraction(0), Fraction(0), "nobody", why), "exact", measures)
+        return KnowledgeFindings(Belief(Fraction(0), Fraction(0), "nobody", why), "exact", measures)
     if found.kept is not None:
         measures["worlds drawn"], measures["share of them that agrees"] = draws, found.kept
     rows = _rows(target, scene, found)
@@ -57,7 +59,7 @@ def given(target: Target, statements: Statements, predicate: Predicate | None, d
     kind: Literal["exact", "sampled", "bounded"] = "exact" if not found.half else "sampled"
     if found.kept == 0:
         kind = "bounded"
-    return Found(_worst(rows, found, draws), kind, measures)
+    return KnowledgeFindings(_worst(rows, found, draws), kind, measures)
 
 
 def _asked(scene: Scene, predicate: Predicate, names: Sequence[str]) -> Fact:
@@ -89,7 +91,7 @@ def _first_contradiction(scene: Scene, facts: Sequence[Fact]) -> str:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _PersonBelief:
     """One belief: whom it concerns (so many people), which secret, before and after."""
 
     whom: str
@@ -105,7 +107,7 @@ class _Row:
         return min(Fraction(1), self.after + Fraction(self.half))
 
 
-def _rows(target: Target, scene: Scene, found: FactBeliefs) -> list[_Row]:
+def _rows(target: Target, scene: Scene, found: FactBeliefs) -> list[_PersonBelief]:
     """Every belief in every secret of the columns that the knowledge is about."""
     rows = []
     for s in secrets_of(target):
@@ -129,7 +131,7 @@ def _rows(target: Target, scene: Scene, found: FactBeliefs) -> list[_Row]:
 
 def _of(
     secrets: Secrets, at: int, whom: str, people: int, values: Mapping[Any, int], chances: Any, half: float
-) -> list[_Row]:
+) -> list[_PersonBelief]:
     size = sum(values.values())
     found = []
     for code, members in enumerate(secrets.sets, start=1):
@@ -140,15 +142,17 @@ def _of(
             else sum((p for v, p in chances.items() if v[at] in members), Fraction(0))
         )
         if before:
-            found.append(_Row(whom, people, secrets.name(code), before, after, half, secrets.attribute))
+            found.append(
+                _PersonBelief(whom, people, secrets.name(code), before, after, half, secrets.attribute)
+            )
     return found
 
 
-def _table(rows: Sequence[_Row], whom: str) -> dict[str, Any]:
+def _table(rows: Sequence[_PersonBelief], whom: str) -> dict[str, Any]:
     return {r.secret: {"before": r.before, "after": r.after} for r in rows if r.whom == whom}
 
 
-def _vulnerable(target: Target, scene: Scene, rows: Sequence[_Row]) -> int:
+def _vulnerable(target: Target, scene: Scene, rows: Sequence[_PersonBelief]) -> int:
     """People about whom some belief exceeds the policy's bound."""
     only = len(target.grouping.published_classes.sensitive) == 1
     bound = {c: threshold_of(target.models, c, only) for c in scene.columns}
@@ -156,7 +160,7 @@ def _vulnerable(target: Target, scene: Scene, rows: Sequence[_Row]) -> int:
     return sum(people for _, people in above)
 
 
-def _worst(rows: Sequence[_Row], found: FactBeliefs, draws: int) -> Belief:
+def _worst(rows: Sequence[_PersonBelief], found: FactBeliefs, draws: int) -> Belief:
     if not rows:
         return Belief(
             Fraction(0), Fraction(0), "nobody", "the knowledge concerns no sensitive value of the release"

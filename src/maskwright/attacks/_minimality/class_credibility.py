@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._shared.original_classes import Mixed, Spread
+from maskwright.attacks._shared.original_classes import ClassSpread, Mixed
 from maskwright.attacks._shared.thresholds import Threshold
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.model import Context, Model
@@ -74,7 +74,7 @@ class Requirement:
 class Teller:
     """Asks every mixed class of a release what it tells."""
 
-    def __init__(self, spread: Spread, requirement: Requirement) -> None:
+    def __init__(self, spread: ClassSpread, requirement: Requirement) -> None:
         self.spread, self.requirement = spread, requirement
         self.passes = memoised_test(self._test)
         self.rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from maskwright.attacks._minimality.refusals import Parts, part_in_words
-from maskwright.attacks._shared.findings import Finding, as_shown, elsewhere, limit
+from maskwright.attacks._minimality.refusals import RefusedParts, part_in_words
+from maskwright.attacks._shared.findings import Finding, as_shown, belief_limit, worse_elsewhere
 from maskwright.attacks._shared.secrets import Secrets, in_words
 from maskwright.attacks._shared.thresholds import Threshold, merged_classes
 from maskwright.domain.adversary import Target
@@ -25,26 +25,26 @@ from maskwright.worlds.counting.credibility import Credibility, credibility_each
 Scope = Literal["release", "class"]  # where a violation explains what was refused
 
 
-def counted(
-    target: Target, secrets: Secrets, threshold: Threshold, parts: Parts, scope: Scope, least: int = 0
+def closed_form_finding(
+    target: Target, secrets: Secrets, threshold: Threshold, parts: RefusedParts, scope: Scope, least: int = 0
 ) -> Finding:
     """The worst belief when one partition is known to have been refused, by counting worlds in closed form."""
     rows = list(beliefs_of(target, secrets, threshold, parts, scope, least))
     if not rows:
         return as_shown(target, secrets, "no world explains what was refused")
     top = max(r.value for r in rows)
-    worst = max((r for r in rows if r.value >= top * (1 - 1e-9)), key=Row.exact)
-    bound = limit(target, secrets)
+    worst = max((r for r in rows if r.value >= top * (1 - 1e-9)), key=PartBelief.exact)
+    bound = belief_limit(target, secrets)
     vulnerable = sorted({part for r in rows if r.exceeds(bound) for part in r.parts})
     found = Finding(
         _in_words(target, secrets, parts, worst, scope), "exact", int(parts.sizes[vulnerable].sum())
     )
     others = np.ones(len(secrets.sizes), dtype=bool)
     others[parts.group] = False
-    return elsewhere(target, secrets, others, found)
+    return worse_elsewhere(target, secrets, others, found)
 
 
-def _in_words(target: Target, secrets: Secrets, parts: Parts, row: Row, scope: Scope) -> Belief:
+def _in_words(target: Target, secrets: Secrets, parts: RefusedParts, row: PartBelief, scope: Scope) -> Belief:
     part = row.parts[0]
     group = int(parts.group[part])
     shown = Fraction(row.mine + row.rest, row.people)
@@ -60,7 +60,7 @@ def _in_words(target: Target, secrets: Secrets, parts: Parts, row: Row, scope: S
 
 
 @dataclass(frozen=True)
-class Row:
+class PartBelief:
     """The belief in one secret about the people of equal parts of one group.
 
     Attributes:
@@ -105,8 +105,8 @@ class Row:
 
 
 def beliefs_of(
-    target: Target, secrets: Secrets, threshold: Threshold, parts: Parts, scope: Scope, least: int = 0
-) -> Iterator[Row]:
+    target: Target, secrets: Secrets, threshold: Threshold, parts: RefusedParts, scope: Scope, least: int = 0
+) -> Iterator[PartBelief]:
     """The belief in every secret of a group, for each kind of part in it.
 
     Args:
@@ -122,7 +122,7 @@ def beliefs_of(
     each = credibility_each(grouped.merged) if scope == "class" else credibility_release(grouped.merged)
     if each is None:
         return
-    overlap = overlaps(target, secrets, threshold)
+    overlap = _secret_overlaps(target, secrets, threshold)
     for group, members, merged, found in zip(
         grouped.groups.tolist(), grouped.members, grouped.merged, each, strict=True
     ):
@@ -135,10 +135,10 @@ def beliefs_of(
             error = 0.0 if found is None else found.relative_error
             equal = [int(members[i]) for i in places]
             for code, (mine, rest) in overlap(group).items():
-                yield Row(equal, code, share, mine, rest, merged.sensitive, people, error)
+                yield PartBelief(equal, code, share, mine, rest, merged.sensitive, people, error)
 
 
-def overlaps(
+def _secret_overlaps(
     target: Target, secrets: Secrets, threshold: Threshold
 ) -> Callable[[int], dict[int, tuple[int, int]]]:
     """Per group and secret: people whose value belongs to the secret and to the deciding set, or only to the secret."""

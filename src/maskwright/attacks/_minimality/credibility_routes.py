@@ -8,13 +8,13 @@ from typing import Any
 
 from maskwright.attacks._minimality.local_credibility import (
     local_findings,
-    readable,
+    readable_thresholds,
     recoded_locally,
     requirement_of,
 )
-from maskwright.attacks._minimality.mask_credibility import disguised, mask_findings
+from maskwright.attacks._minimality.mask_credibility import made_by_mask, mask_findings
 from maskwright.attacks._shared.findings import Finding
-from maskwright.attacks._shared.original_classes import Spread, cells_of
+from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
 from maskwright.attacks._shared.secrets import Secrets
 from maskwright.attacks._shared.thresholds import values_of
 from maskwright.domain.adversary import Target
@@ -26,7 +26,7 @@ MINIMAL = "that the method generalises no more than the requirement forces it to
 
 def other_route(target: Target) -> Route | None:
     """The way to attack a release whose method is known by what it does to classes; None: other ways fit."""
-    if disguised(target):
+    if made_by_mask(target):
         return mask_findings
     if recoded_locally(target):
         return _local
@@ -40,7 +40,7 @@ def of_unknown_origin(target: Target) -> bool:
     if target.method is not None or target.grouping.changes is not None:
         return False
     cells = cells_of(target)
-    return cells is not None and bool(Spread.of(cells).mixed.any())
+    return cells is not None and bool(ClassSpread.of(cells).mixed.any())
 
 
 def _inferred(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[list[Finding], dict[str, Any]]:
@@ -48,7 +48,7 @@ def _inferred(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[l
     needed = requirement_of(target, draws)
     known: dict[str, Any] = {"knowing": MINIMAL, "method assumed": True}
     if not needed.models:
-        thresholds = readable(target, secrets)
+        thresholds = readable_thresholds(target, secrets)
         needed = replace(needed, thresholds=thresholds)
         known["requirement read off the release"] = "; ".join(
             f"at most {text_of(t.share)} of a class have {t.attribute} {' or '.join(values_of(target, t))}"

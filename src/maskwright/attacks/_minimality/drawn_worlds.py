@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._minimality.refusals import Parts, group_of_tuples, looked_at_values
+from maskwright.attacks._minimality.refusals import RefusedParts, group_of_tuples, looked_at_values
 from maskwright.attacks._shared.secrets import Secrets
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Classes, Ints, ValueCounts
@@ -28,7 +28,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class GroupedPeople:
     """The people of some groups, group by group, and the values that they have between them.
 
     Attributes:
@@ -46,7 +46,7 @@ class Crowd:
     codes: dict[str, Ints]
 
     @staticmethod
-    def of(target: Target, groups: Bools) -> Crowd:
+    def of(target: Target, groups: Bools) -> GroupedPeople:
         """The people of these groups."""
         grouping, summary = target.grouping, target.grouping.summary
         of_tuple = group_of_tuples(grouping)
@@ -68,7 +68,7 @@ class Crowd:
             kinds, number = np.unique(joint.values[places][:, cells], axis=1, return_inverse=True)
             items = np.repeat(number.reshape(-1), joint.rows[cells])
             codes = {name: kinds[i].astype(np.int64) for i, name in enumerate(names)}
-        return Crowd(target, tuples, of_tuple[tuples], items, codes)
+        return GroupedPeople(target, tuples, of_tuple[tuples], items, codes)
 
     def segments(self) -> list[slice]:
         """The places of each group."""
@@ -103,7 +103,7 @@ class Crowd:
         np.put_along_axis(dealt, order, np.broadcast_to(self.items, order.shape), axis=1)
         return dealt
 
-    def refused(self, dealt: Ints, parts: Parts) -> Bools:
+    def refused(self, dealt: Ints, parts: RefusedParts) -> Bools:
         """Whether, in each world, some part fails some model that the search looked at."""
         context, worlds = self.target.context, len(dealt)
         _, number = np.unique(parts.class_of[self.tuples], return_inverse=True)
@@ -138,7 +138,7 @@ def can_deal(target: Target) -> bool:
     return len(attributes_of(target)) == 1 or target.grouping.summary.joint is not None
 
 
-def split_groups(target: Target, refused: Sequence[Parts]) -> Bools:
+def split_groups(target: Target, refused: Sequence[RefusedParts]) -> Bools:
     """Groups that some refused node divides; the others have nothing to do with it."""
     sizes = target.grouping.classes.sizes
     result = np.zeros(len(sizes), dtype=bool)
@@ -148,13 +148,13 @@ def split_groups(target: Target, refused: Sequence[Parts]) -> Bools:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class ListedWorlds:
     """All worlds in which some nodes are refused (`kept`), as a share of all worlds (`chance`).
 
     `groups` are the published groups that the worlds are about.
     """
 
-    crowd: Crowd
+    crowd: GroupedPeople
     kept: Ints
     chance: Fraction
     groups: Bools
@@ -177,21 +177,21 @@ class Listed:
         return result
 
 
-def refusing_worlds(target: Target, refused: Sequence[Parts]) -> Listed | None:
+def refusing_worlds(target: Target, refused: Sequence[RefusedParts]) -> ListedWorlds | None:
     """All worlds in which every one of these nodes is refused; None where there are too many to look at."""
     groups = split_groups(target, refused)
     people = int(target.grouping.classes.sizes[groups].sum())
     if not 0 < people <= PEOPLE:
         return None
-    crowd = Crowd.of(target, groups)
+    crowd = GroupedPeople.of(target, groups)
     if crowd.n_worlds() * people > CELLS:
         return None
     dealt = crowd.every_world()
     kept = _kept(crowd, dealt, refused)
-    return Listed(crowd, kept, Fraction(len(kept), len(dealt)), groups)
+    return ListedWorlds(crowd, kept, Fraction(len(kept), len(dealt)), groups)
 
 
-def _kept(crowd: Crowd, dealt: Ints, refused: Sequence[Parts]) -> Ints:
+def _kept(crowd: GroupedPeople, dealt: Ints, refused: Sequence[RefusedParts]) -> Ints:
     for parts in refused:
         dealt = dealt[crowd.refused(dealt, parts)]
         if not len(dealt):
@@ -199,16 +199,16 @@ def _kept(crowd: Crowd, dealt: Ints, refused: Sequence[Parts]) -> Ints:
     return dealt
 
 
-def refused_at_least(target: Target, refused: Sequence[Parts], draws: int) -> float:
+def refused_at_least(target: Target, refused: Sequence[RefusedParts], draws: int) -> float:
     """A lower bound, with 99 % confidence, for the probability that every one of these nodes is refused."""
     groups = _likely(target, refused, split_groups(target, refused))
-    crowd = Crowd.of(target, groups)
+    crowd = GroupedPeople.of(target, groups)
     rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable
     kept = _kept(crowd, crowd.draw(draws, rng), refused)
     return float(binomial_lower(np.array(len(kept)), float(draws), RISK))
 
 
-def _likely(target: Target, refused: Sequence[Parts], split: Bools) -> Bools:
+def _likely(target: Target, refused: Sequence[RefusedParts], split: Bools) -> Bools:
     """Of the groups that are divided those with the most parts per person, up to `PEOPLE` people."""
     sizes = target.grouping.classes.sizes
     parts = np.zeros(len(sizes), dtype=np.int64)

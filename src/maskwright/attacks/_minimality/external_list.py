@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.attacks._minimality.refusals import looked_at_values
-from maskwright.attacks._shared.original_classes import Spread, cells_of
+from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
 from maskwright.attacks._shared.secrets import Secrets, in_words
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of, values_of
 from maskwright.domain.adversary import Target
@@ -32,7 +32,7 @@ def with_list(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     rules = thresholds_of(looked_at_values(target.models), target.context)
     if census is None or cells is None or target.grouping.changes is not None or not rules:
         return {}
-    spread, people = Spread.of(cells), int(census.sizes.sum())
+    spread, people = ClassSpread.of(cells), int(census.sizes.sum())
     groups = np.flatnonzero(spread.mixed).tolist()
     found: list[Belief] = []
     for rule in rules:
@@ -55,12 +55,12 @@ def with_list(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     }
 
 
-def _inside(spread: Spread, rule: Threshold) -> NDArray[np.bool_]:
+def _inside(spread: ClassSpread, rule: Threshold) -> NDArray[np.bool_]:
     return np.isin(spread.cells.codes[rule.attribute], list(rule.codes))
 
 
 def _believe(
-    spread: Spread, listed: list[ListedPeople], group: int, rule: Threshold, asked: int
+    spread: ClassSpread, listed: list[ListedPeople], group: int, rule: Threshold, asked: int
 ) -> ListCredibility | None:
     held = spread.held(group)
     rows, sensitive = int(held.sum()), int(held[_inside(spread, rule)].sum())
@@ -68,7 +68,7 @@ def _believe(
 
 
 def _listed(
-    target: Target, spread: Spread, census: Summary, group: int, rule: Threshold
+    target: Target, spread: ClassSpread, census: Summary, group: int, rule: Threshold
 ) -> tuple[list[ListedPeople], list[int]]:
     """Everybody of the list who matches a group, by quasi-identifiers, and the tuples of the list."""
     matching = _covered(target, census, spread, group)
@@ -95,7 +95,7 @@ def _listed(
     return listed, tuples
 
 
-def _covered(target: Target, census: Summary, spread: Spread, group: int) -> NDArray[np.bool_]:
+def _covered(target: Target, census: Summary, spread: ClassSpread, group: int) -> NDArray[np.bool_]:
     """The tuples of the list that the published labels of a group cover."""
     grouping = target.grouping
     member = int(spread.classes[spread.parts(group)][0])
@@ -114,7 +114,7 @@ def _covered(target: Target, census: Summary, spread: Spread, group: int) -> NDA
 
 
 def _in_words(
-    target: Target, spread: Spread, census: Summary, secrets: Secrets, rule: Threshold, group: int,
+    target: Target, spread: ClassSpread, census: Summary, secrets: Secrets, rule: Threshold, group: int,
     listed: list[ListedPeople], tuples: list[int], result: ListCredibility,
 ) -> Belief:  # fmt: skip
     at = max(range(len(listed)), key=result.beliefs.__getitem__)

@@ -18,7 +18,7 @@ from maskwright.domain.grouping import Grouping
 Words = NDArray[np.uint64]
 
 
-def mixed(x: Words) -> Words:
+def _hashed_words(x: Words) -> Words:
     """The hash of each word (splitmix64): every bit of the result depends on every bit of the input."""
     with np.errstate(over="ignore"):
         x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
@@ -31,12 +31,12 @@ def multiset_prints(n: int, owner: Ints, what: Ints, amount: Ints, salt: int) ->
     """The fingerprint of each owner's multiset of things; owner −1 is counted as owner n."""
     result = np.zeros(n + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        words = mixed(what.astype(np.uint64) + np.uint64(salt << 40)) * amount.astype(np.uint64)
+        words = _hashed_words(what.astype(np.uint64) + np.uint64(salt << 40)) * amount.astype(np.uint64)
         np.add.at(result, np.where(owner < 0, n, owner), words)
-    return mixed(result)
+    return _hashed_words(result)
 
 
-def fingerprints(grouping: Grouping) -> Words:
+def group_fingerprints(grouping: Grouping) -> Words:
     """The fingerprint of each group, and at the end that of the dropped rows."""
     allocation, n = grouping.allocation, len(grouping.classes.sizes)
     result = multiset_prints(n, allocation.groups, allocation.tuples, allocation.rows, 1)
@@ -44,7 +44,7 @@ def fingerprints(grouping: Grouping) -> Words:
         if allocation.cells is not None and grouping.summary.joint is not None:
             combination = np.zeros(len(grouping.summary.joint.tuples), dtype=np.uint64)
             for codes in grouping.summary.joint.values:
-                combination = mixed(combination + codes.astype(np.uint64))
+                combination = _hashed_words(combination + codes.astype(np.uint64))
             inside = combination[allocation.cells].view(np.int64)
             result += multiset_prints(n, allocation.groups, inside, allocation.rows, 2)
         for i, counts in enumerate(grouping.published_classes.sensitive.values()):
@@ -52,7 +52,7 @@ def fingerprints(grouping: Grouping) -> Words:
             result += multiset_prints(n, counts.owner, codes, counts.counts, 10 + i)
         for i, labels in enumerate(grouping.labels):
             texts = [1 if t is None else 2 + zlib.crc32(t.encode()) for t in labels.texts]
-            words = mixed(np.array(texts, dtype=np.uint64) + np.uint64((1000 + i) << 40))
+            words = _hashed_words(np.array(texts, dtype=np.uint64) + np.uint64((1000 + i) << 40))
             result[:n] += words[labels.of_group]
         if grouping.starred is not None:
             result[grouping.starred] += np.uint64(1)

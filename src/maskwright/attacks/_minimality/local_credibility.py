@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from maskwright.attacks._minimality.class_credibility import Arithmetic, Requirement, Teller, Told
 from maskwright.attacks._minimality.refusals import looked_at_values
-from maskwright.attacks._shared.findings import Finding, elsewhere, limit
-from maskwright.attacks._shared.original_classes import Spread, cells_of
-from maskwright.attacks._shared.secrets import Secrets, in_words, word
+from maskwright.attacks._shared.findings import Finding, belief_limit, worse_elsewhere
+from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
+from maskwright.attacks._shared.secrets import Secrets, in_words, label_text
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import Belief
@@ -59,7 +59,7 @@ def local_findings(
     cells = cells_of(target)
     if cells is None:
         raise ValueError("it is not known which values belong to one row")
-    spread = Spread.of(cells)
+    spread = ClassSpread.of(cells)
     told = Teller(spread, requirement).all(sum(len(s.sets) for s in secrets))
     alone = [Credible(target, spread, s, told) for s in secrets]
     whole = [Credible(target, spread, s, _anywhere(told, spread)) for s in secrets]
@@ -79,7 +79,7 @@ def local_findings(
     return found, measures
 
 
-def _anywhere(told: Sequence[Told], spread: Spread) -> list[Told]:
+def _anywhere(told: Sequence[Told], spread: ClassSpread) -> list[Told]:
     """The credibility of classes when it is known only that some class of the release violates."""
     if not told:
         return []
@@ -107,7 +107,7 @@ class Credible:
     """The belief in every secret about every original class that was generalised, wholly or in part."""
 
     target: Target
-    spread: Spread
+    spread: ClassSpread
     secrets: Secrets
     told: Sequence[Told]
 
@@ -191,7 +191,7 @@ class Credible:
     @cached_property
     def above(self) -> NDArray[np.bool_]:
         """Whether each belief, original class × secret, is above the policy's bound."""
-        bound = limit(self.target, self.secrets)
+        bound = belief_limit(self.target, self.secrets)
         upper = self.values + self.half[:, None]
         over: NDArray[np.bool_] = upper > float(bound) + 1e-9
         exactly = all(t.arithmetic == "exact" for t in self.told)
@@ -206,7 +206,9 @@ class Credible:
         """
         over, doubtful = self.above, self.half > 0
         lower = self.values - self.half[:, None]
-        certain = over & (~doubtful[:, None] | (lower > float(limit(self.target, self.secrets)) + 1e-9))
+        certain = over & (
+            ~doubtful[:, None] | (lower > float(belief_limit(self.target, self.secrets)) + 1e-9)
+        )
         return {
             "attribute": self.secrets.attribute,
             "original_classes": int(over.any(axis=1).sum()),
@@ -238,11 +240,11 @@ class Credible:
         others = ~self.spread.mixed
         worst = self.worst()
         if worst is None:
-            return elsewhere(self.target, self.secrets, others, None)
+            return worse_elsewhere(self.target, self.secrets, others, None)
         at, s = worst
         vulnerable = int(self.sizes[self.above.any(axis=1)].sum())
         found = Finding(self._in_words(at, s, reason), "estimated", vulnerable)
-        return elsewhere(self.target, self.secrets, others, found)
+        return worse_elsewhere(self.target, self.secrets, others, found)
 
     def _in_words(self, at: int, s: int, reason: str) -> Belief:
         spread, c = self.spread, int(self.classes[at])
@@ -253,7 +255,7 @@ class Credible:
         shown = Fraction(int(held @ self.inside[:, s]), int(held.sum()))
         grouping = self.target.grouping
         labels = [
-            f"{h.attribute} {word(h.levels[0].labels[h.levels[0].blocks[codes[c]]])}"
+            f"{h.attribute} {label_text(h.levels[0].labels[h.levels[0].blocks[codes[c]]])}"
             for h, codes in zip(grouping.summary.attributes, grouping.summary.codes, strict=True)
         ]
         who = "the only person" if n == 1 else f"each of the {n} people"
@@ -269,7 +271,7 @@ class Credible:
         return Belief(self.secrets.before(s + 1), after, whom, why, interval)
 
 
-def readable(target: Target, secrets: Sequence[Secrets]) -> list[Threshold]:
+def readable_thresholds(target: Target, secrets: Sequence[Secrets]) -> list[Threshold]:
     """The strictest share of every secret that all published classes satisfy: what can be read off a release."""
     found = []
     for s in secrets:

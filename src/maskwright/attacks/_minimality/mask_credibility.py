@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from maskwright.attacks._minimality.refusals import looked_at_values
-from maskwright.attacks._shared.findings import Finding, Kind, as_shown, limit
+from maskwright.attacks._shared.findings import Finding, Kind, as_shown, belief_limit
 from maskwright.attacks._shared.secrets import Secrets, in_words, people_in_words
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.domain.adversary import Target
@@ -26,7 +26,7 @@ STATES = 5_000  # numbers of disguised classes that are added up one by one
 STEPS = 6_000  # of each Markov chain
 
 
-def disguised(target: Target) -> bool:
+def made_by_mask(target: Target) -> bool:
     """Whether the release was made by MASK, with known settings."""
     known = target.method is not None and target.method.decisions().shape == "disguise"
     return known and target.grouping.summary.rows_are_people and _threshold(target) is not None
@@ -121,7 +121,7 @@ def _finding(target: Target, secrets: Secrets, threshold: Threshold, believed: _
         f"(assuming that {PRIOR})"
     )
     interval = None if not half else (max(0.0, float(after) - half), min(1.0, float(after) + half))
-    bound = limit(target, secrets)
+    bound = belief_limit(target, secrets)
     above = [
         g
         for g, (b, h) in enumerate(zip(believed.values, believed.half, strict=True))

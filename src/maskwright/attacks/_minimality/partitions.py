@@ -15,11 +15,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._minimality.closed_form import Row
-from maskwright.attacks._minimality.refusals import Parts, looked_at_values
-from maskwright.attacks._shared.findings import Finding, as_shown, limit
-from maskwright.attacks._shared.secrets import Secrets, gather, in_words
-from maskwright.attacks._shared.thresholds import Threshold, deciding, thresholds_of
+from maskwright.attacks._minimality.closed_form import PartBelief
+from maskwright.attacks._minimality.refusals import RefusedParts, looked_at_values
+from maskwright.attacks._shared.findings import Finding, as_shown, belief_limit
+from maskwright.attacks._shared.secrets import Secrets, gather_counts, in_words
+from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of
 from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Ints
@@ -49,7 +49,7 @@ def cut_family(target: Target) -> str | None:
         return None
     lemma = method.decisions().lemma
     if lemma is EVEN_SPLIT:
-        several = deciding(rules, [halves(target)], target.grouping.classes) is None
+        several = deciding_threshold(rules, [_refused_halves(target)], target.grouping.classes) is None
         return None if several and len(rules) > 1 else "even-split"
     bucket = target.grouping.trace.bucket
     if lemma is GREEDY and len(rules) == 1 and bucket:
@@ -62,7 +62,7 @@ def cut_finding(target: Target, secrets: Secrets) -> Finding:
     """The worst belief of somebody who knows the method."""
     rules = thresholds_of(looked_at_values(target.models), target.context) or []
     if cut_family(target) == "even-split":
-        threshold = deciding(rules, [halves(target)], target.grouping.classes)
+        threshold = deciding_threshold(rules, [_refused_halves(target)], target.grouping.classes)
         if threshold is None:
             return as_shown(target, secrets, "no part of a group can have violated the requirement")
         why = "the group was not divided, so a part of it violates the requirement"
@@ -79,7 +79,7 @@ def even_sizes(n: int, ways: int) -> list[int]:
     return [b - a for a, b in pairwise(ends)]
 
 
-def halves(target: Target) -> Parts:
+def _refused_halves(target: Target) -> RefusedParts:
     """The parts that each published group was not divided into; groups too small to be divided stay whole."""
     sizes = target.grouping.classes.sizes
     ways = ways_of(target)
@@ -90,7 +90,7 @@ def halves(target: Target) -> Parts:
     )
     place, n = np.arange(len(group)) - first, sizes[group]
     even = -(-((place + 1) * n) // ways) - -(-(place * n) // ways)
-    return Parts(None, "", np.zeros(0, np.int64), np.where(divided[group], even, n), group)
+    return RefusedParts(None, "", np.zeros(0, np.int64), np.where(divided[group], even, n), group)
 
 
 def ways_of(target: Target) -> int:
@@ -106,17 +106,17 @@ def fewest_of_part(target: Target) -> int:
     return fewest_rows([m for m in target.models if m.use == "search"], target.context)
 
 
-def _shares(target: Target, threshold: Threshold, of_kind: OfKind) -> Shares:
+def _shares(target: Target, threshold: Threshold, of_kind: OfKind) -> PartCredibilities:
     """The smallest and the largest credibility in each group; equal groups are looked at once."""
     classes = target.grouping.classes
     held = threshold.held(classes.sensitive[threshold.attribute])
     kinds, number = np.unique(np.stack([classes.sizes, held]), axis=1, return_inverse=True)
     found = [of_kind(n, positives) for n, positives in kinds.T.tolist()]
-    return Shares(number.reshape(-1), held, found)
+    return PartCredibilities(number.reshape(-1), held, found)
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class PartCredibilities:
     """Per kind of group the credibilities of the deciding set in its parts; `kind` of each group, and what it holds."""
 
     kind: Ints
@@ -156,10 +156,12 @@ def _of_buckets(target: Target) -> OfKind:
     return _of_kind
 
 
-def _worst(target: Target, secrets: Secrets, threshold: Threshold, shares: Shares, why: str) -> Finding:
+def _worst(
+    target: Target, secrets: Secrets, threshold: Threshold, shares: PartCredibilities, why: str
+) -> Finding:
     """Belief is linear in the credibility of the set, so that its ends decide; floats find them, fractions settle."""
     counts, sizes = secrets.counts, target.grouping.classes.sizes
-    mine, bound = inside_of(target, secrets, threshold), limit(target, secrets)
+    mine, bound = inside_of(target, secrets, threshold), belief_limit(target, secrets)
     held, people = shares.held[counts.owner], sizes[counts.owner]
     values = np.zeros((2, len(counts.counts)))
     for side in (0, 1):
@@ -167,11 +169,11 @@ def _worst(target: Target, secrets: Secrets, threshold: Threshold, shares: Share
         rest = (1 - share) * (counts.counts - mine) / np.maximum(people - held, 1)
         values[side] = share * mine / np.maximum(held, 1) + rest
 
-    def _row(side: int, entry: int) -> Row:
+    def _row(side: int, entry: int) -> PartBelief:
         group = int(counts.owner[entry])
         share = shares.found[int(shares.kind[group])][side]
         own = int(mine[entry])
-        return Row((group,), int(counts.codes[entry]), share, own, int(counts.counts[entry]) - own,
+        return PartBelief((group,), int(counts.codes[entry]), share, own, int(counts.counts[entry]) - own,
                    int(held[entry]), int(people[entry]), 0.0)  # fmt: skip
 
     if not values.size:
@@ -181,7 +183,7 @@ def _worst(target: Target, secrets: Secrets, threshold: Threshold, shares: Share
     _, first, number = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
     some = values[:, first]
     near = np.argwhere(some >= some.max() * (1 - 1e-9)).tolist()
-    worst = max((_row(side, int(first[i])) for side, i in near), key=Row.exact)
+    worst = max((_row(side, int(first[i])) for side, i in near), key=PartBelief.exact)
     over = some > float(bound)
     for side, i in np.argwhere(abs(some - float(bound)) <= 1e-9).tolist():
         over[side, i] = _row(side, int(first[i])).exact() > bound
@@ -195,7 +197,7 @@ def inside_of(target: Target, secrets: Secrets, threshold: Threshold) -> Ints:
     counts = secrets.counts
     values = target.grouping.classes.sensitive[secrets.attribute].values
     decided = {values[code - 1] for code in threshold.codes}
-    both = gather(
+    both = gather_counts(
         known_counts(target.grouping.classes.sensitive[secrets.attribute]),
         tuple(tuple(v for v in members if v in decided) for members in secrets.sets),
     )
@@ -206,7 +208,7 @@ def inside_of(target: Target, secrets: Secrets, threshold: Threshold) -> Ints:
     return result
 
 
-def _in_words(target: Target, secrets: Secrets, row: Row, why: str) -> Belief:
+def _in_words(target: Target, secrets: Secrets, row: PartBelief, why: str) -> Belief:
     shown = Fraction(row.mine + row.rest, row.people)
     whom = f"some of the {row.people} people with {in_words(target.grouping, row.parts[0])}"
     words = f"{number_text(shown)} of them have {secrets.name(row.code)}; but {why}"

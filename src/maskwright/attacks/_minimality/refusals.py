@@ -26,7 +26,7 @@ Node = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class RefusedParts:
     """A finer partition of what was published.
 
     Attributes:
@@ -44,7 +44,7 @@ class Parts:
     group: Ints
 
     @staticmethod
-    def of(grouping: Grouping, class_of: Ints, node: Node | None, words: str) -> Parts:
+    def of(grouping: Grouping, class_of: Ints, node: Node | None, words: str) -> RefusedParts:
         """The parts that are numbered by `class_of` (−1: none), renumbered from 0 on without gaps."""
         inside = np.flatnonzero(class_of >= 0)
         _, number = np.unique(class_of[inside], return_inverse=True)
@@ -54,7 +54,7 @@ class Parts:
         sizes, group = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         np.add.at(sizes, dense[inside], grouping.summary.sizes[inside])
         group[dense[inside]] = group_of_tuples(grouping)[inside]
-        return Parts(node, words, dense, sizes, group)
+        return RefusedParts(node, words, dense, sizes, group)
 
     def classes(self, summary: Summary) -> Classes:
         """The parts with their true values."""
@@ -68,7 +68,7 @@ def group_of_tuples(grouping: Grouping) -> Ints:
     return result
 
 
-def varied(grouping: Grouping) -> Ints:
+def _varied_groups(grouping: Grouping) -> Ints:
     """The group of each tuple without the starred group, whose classes were too small whatever their values."""
     result = group_of_tuples(grouping)
     if grouping.starred is not None:
@@ -76,11 +76,11 @@ def varied(grouping: Grouping) -> Ints:
     return result
 
 
-def raw_classes(grouping: Grouping, starred: bool = False) -> Parts:
+def raw_classes(grouping: Grouping, starred: bool = False) -> RefusedParts:
     """The classes of the table before recoding, inside each published class; of the starred one only if asked."""
-    published = group_of_tuples(grouping) if starred else varied(grouping)
+    published = group_of_tuples(grouping) if starred else _varied_groups(grouping)
     tuples = np.where(published >= 0, np.arange(grouping.summary.n_tuples), -1)
-    return Parts.of(grouping, tuples, None, "exact values")
+    return RefusedParts.of(grouping, tuples, None, "exact values")
 
 
 def node_classes(summary: Summary, node: Node) -> tuple[Ints, int]:
@@ -108,7 +108,7 @@ def _below(hierarchy: Hierarchy, level: int) -> list[int]:
     return [i for i, above in enumerate(hierarchy.covers) if level in above]
 
 
-def finest(grouping: Grouping, nodes: Sequence[Node]) -> Node:
+def finest_levels(grouping: Grouping, nodes: Sequence[Node]) -> Node:
     """The level of each attribute that tells most apart, of those that a release and some nodes use."""
     assert grouping.levels is not None  # noqa: S101 - for the type checker
     found = []
@@ -121,7 +121,7 @@ def finest(grouping: Grouping, nodes: Sequence[Node]) -> Node:
 Reason = Literal["refused", "no finer", "other rows", "sizes"]
 
 
-def judge(target: Target, node: Node, words: str) -> tuple[Reason, Parts | None]:
+def _judge_node(target: Target, node: Node, words: str) -> tuple[Reason, RefusedParts | None]:
     """The reason why a finer node was refused, and its classes if that was because of sensitive values.
 
     "no finer": its classes are those that were published; "other rows": it would suppress other rows, so that the
@@ -131,10 +131,10 @@ def judge(target: Target, node: Node, words: str) -> tuple[Reason, Parts | None]
     search = [m for m in target.models if m.use == "search"]
     class_of, n = node_classes(summary, node)
     classes = summary.classes(class_of, n)
-    kept = varied(grouping) >= 0
+    kept = _varied_groups(grouping) >= 0
     if not np.array_equal(classes.sizes[class_of] >= target.least_people, kept):
         return "other rows", None
-    parts = Parts.of(grouping, np.where(kept, class_of, -1), node, words)
+    parts = RefusedParts.of(grouping, np.where(kept, class_of, -1), node, words)
     if len(parts.sizes) == len(np.unique(parts.group)):
         return "no finer", None
     for model in search:
@@ -145,12 +145,12 @@ def judge(target: Target, node: Node, words: str) -> tuple[Reason, Parts | None]
     return "refused", parts
 
 
-def refusals(target: Target) -> tuple[list[Parts], dict[str, str]]:
+def find_refusals(target: Target) -> tuple[list[RefusedParts], dict[str, str]]:
     """The finer nodes that were refused because of values; and why the others tell nothing."""
     assert target.grouping.levels is not None  # noqa: S101 - for the type checker
     found, others = [], {}
     for node, words in finer_nodes(target.grouping.summary, target.grouping.levels):
-        reason, parts = judge(target, node, words)
+        reason, parts = _judge_node(target, node, words)
         if parts is not None:
             found.append(parts)
         else:
@@ -171,7 +171,7 @@ def some_levels_were_excluded(grouping: Grouping) -> bool:
     return nodes is not None and nodes != math.prod(len(h.levels) for h in grouping.summary.attributes)
 
 
-def part_in_words(target: Target, parts: Parts, part: int) -> str:
+def part_in_words(target: Target, parts: RefusedParts, part: int) -> str:
     """The people of one part in words: `each of the 2 people with age 30-34, sex m`."""
     grouping, size = target.grouping, int(parts.sizes[part])
     first = int(np.flatnonzero(parts.class_of == part)[0])

@@ -13,8 +13,13 @@ from typing import cast
 
 import numpy as np
 
-from maskwright.attacks._minimality.fingerprints import fingerprints
-from maskwright.attacks._minimality.refusals import Parts, finest, group_of_tuples, looked_at_values
+from maskwright.attacks._minimality.fingerprints import group_fingerprints
+from maskwright.attacks._minimality.refusals import (
+    RefusedParts,
+    finest_levels,
+    group_of_tuples,
+    looked_at_values,
+)
 from maskwright.attacks._minimality.world_tables import Places
 from maskwright.domain.adversary import Target, drops_failing
 from maskwright.domain.classes import Classes, Ints, ValueCounts
@@ -59,7 +64,7 @@ def same_without_values(target: Target) -> bool:
 
 def _same(found: Grouping, published: Grouping) -> bool:
     return found.levels == published.levels and np.array_equal(
-        np.sort(fingerprints(found)), np.sort(fingerprints(published))
+        np.sort(group_fingerprints(found)), np.sort(group_fingerprints(published))
     )
 
 
@@ -101,7 +106,7 @@ class Again:
         )
 
 
-def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Replayed:
+def replay_method(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Replayed:
     """The worlds in which the method publishes the same groups, listed or drawn."""
     again = Again(target)
     found = again.rivals()
@@ -109,7 +114,7 @@ def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Rep
         return against_rivals(target, found, budget, keep)
     places = Places.of(target)
     search = [m for m in target.models if m.use == "search"]
-    published = fingerprints(target.grouping)
+    published = group_fingerprints(target.grouping)
     blocks = blocks_of(target)
     block = np.zeros(len(places.groups), dtype=np.int64) if blocks is None else blocks[places.groups]
     sorted_once = np.sort(published)
@@ -118,7 +123,7 @@ def replay(target: Target, budget: WorldBudget, keep: Keep | None = None) -> Rep
         found = again.run(places.summary(world), search)
         if found is None or found.levels != target.grouping.levels:
             return np.zeros(space.n_blocks, dtype=bool)
-        prints = fingerprints(found)
+        prints = group_fingerprints(found)
         if blocks is not None:
             absent = ~np.isin(published[places.groups], prints)
             return np.asarray(np.bincount(block, absent, space.n_blocks) == 0)
@@ -186,8 +191,10 @@ def against_rivals(
     tally = explore_worlds(
         space, places.unit, published, _judge, budget, np.random.default_rng(0), lambda: False, keep
     )
-    levels = finest(target.grouping, [r.levels for r in rivals])
-    return Replayed(places, tally, Parts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals])
+    levels = finest_levels(target.grouping, [r.levels for r in rivals])
+    return Replayed(
+        places, tally, RefusedParts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +211,7 @@ class Replayed:
 
     places: Places
     tally: Tally
-    atoms: Parts | None = None
+    atoms: RefusedParts | None = None
     rivals: Sequence[tuple[int, ...]] | None = None
     places_known: bool = True
     by_labels: bool = False

@@ -13,7 +13,7 @@ import numpy as np
 
 from maskwright.attacks._minimality.refusals import part_in_words, raw_classes
 from maskwright.attacks._minimality.replay import Replayed, known_only_in_part
-from maskwright.attacks._shared.findings import Finding, limit
+from maskwright.attacks._shared.findings import Finding, belief_limit
 from maskwright.attacks._shared.findings import Kind as Kinds
 from maskwright.attacks._shared.secrets import NOTHING, Secrets, in_words, models_about, reference_of
 from maskwright.domain.adversary import Target
@@ -59,7 +59,7 @@ def replay_findings(
 
 def replay_finding(target: Target, secrets: Secrets, replayed: Replayed) -> tuple[Finding, dict[str, Any]]:
     """The worst belief, and how many people are above the policy's bound: surely, and possibly."""
-    found, bound = believed_in(target, secrets, replayed), limit(target, secrets)
+    found, bound = believed_in(target, secrets, replayed), belief_limit(target, secrets)
     worst = found.worst()
     if worst is None:
         return Finding(NOTHING, "exact", 0), {}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maskwright.attacks._minimality.drawn_worlds import Bools, Listed
+from maskwright.attacks._minimality.drawn_worlds import Bools, ListedWorlds
 from maskwright.attacks._minimality.refusals import part_in_words, raw_classes
 from maskwright.attacks._shared.secrets import NOTHING, Secrets, in_words, people_in_words, threshold_of
 from maskwright.attacks.homogeneity import worst_share
@@ -44,22 +44,22 @@ def as_shown(target: Target, secrets: Secrets, why: str) -> Finding:
     if belief is not NOTHING:
         belief = replace(belief, why=f"{belief.why}; {why}")
     every = np.ones(len(secrets.sizes), dtype=bool)
-    return Finding(belief, "exact", vulnerable(target, secrets, every))
+    return Finding(belief, "exact", _vulnerable_people(target, secrets, every))
 
 
-def limit(target: Target, secrets: Secrets) -> Fraction:
+def belief_limit(target: Target, secrets: Secrets) -> Fraction:
     """The policy's bound on belief in secrets of this column."""
     return threshold_of(target.models, secrets.attribute, len(target.grouping.classes.sensitive) == 1)
 
 
-def vulnerable(target: Target, secrets: Secrets, groups: Bools, factor: Fraction = ONE) -> int:
+def _vulnerable_people(target: Target, secrets: Secrets, groups: Bools, factor: Fraction = ONE) -> int:
     """The number of people of these groups where some share, divided by a factor, is above the policy's bound."""
     owner = secrets.counts.owner
-    above = owner[~secrets.shares().at_most(limit(target, secrets) * factor) & groups[owner]]
+    above = owner[~secrets.shares().at_most(belief_limit(target, secrets) * factor) & groups[owner]]
     return int(secrets.sizes[np.unique(above)].sum())
 
 
-def elsewhere(target: Target, secrets: Secrets, groups: Bools, found: Finding | None) -> Finding:
+def worse_elsewhere(target: Target, secrets: Secrets, groups: Bools, found: Finding | None) -> Finding:
     """The worse of a finding and of what the other groups (`groups`) show, of which nothing more is known."""
     counts = secrets.counts
     there = groups[counts.owner]
@@ -70,7 +70,7 @@ def elsewhere(target: Target, secrets: Secrets, groups: Bools, found: Finding | 
     shown = Finding(
         worst_share(target.grouping, replace(secrets, counts=only)),
         "exact",
-        vulnerable(target, secrets, groups),
+        _vulnerable_people(target, secrets, groups),
     )
     if found is None:
         return shown
@@ -100,17 +100,19 @@ def at_most(target: Target, secrets: Secrets, chance: Fraction, refused: int, ki
         (math.nextafter(float(shares[worst]), 0), float(upper)),
     )  # fmt: skip
     every = np.ones(len(secrets.sizes), dtype=bool)
-    return Finding(belief, kind, vulnerable(target, secrets, every, chance))
+    return Finding(belief, kind, _vulnerable_people(target, secrets, every, chance))
 
 
-def enumerated(target: Target, secrets: Secrets, listed: Listed, refused: Sequence[str] = ()) -> Finding:
+def enumerated_finding(
+    target: Target, secrets: Secrets, listed: ListedWorlds, refused: Sequence[str] = ()
+) -> Finding:
     """The worst belief over all worlds that are kept: these nodes are refused, or the method publishes the same."""
     raw = raw_classes(target.grouping, starred=True)
     worst: tuple[Fraction, int, int] | None = None
     above: set[int] = set()
     for code, of_tuple in listed.beliefs(secrets).items():
         for t, belief in of_tuple.items():
-            if belief > limit(target, secrets):
+            if belief > belief_limit(target, secrets):
                 above.add(t)
             if worst is None or belief > worst[0]:
                 worst = belief, t, code
@@ -128,4 +130,4 @@ def enumerated(target: Target, secrets: Secrets, listed: Listed, refused: Sequen
         )
         belief_words = Belief(secrets.before(code), after, part_in_words(target, raw, part), why)
         found = Finding(belief_words, "exact", people)
-    return elsewhere(target, secrets, ~listed.groups, found)
+    return worse_elsewhere(target, secrets, ~listed.groups, found)

@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class OriginalCells:
     """Rows by original class, published group and *item*: the values of all sensitive columns of a row.
 
     Attributes:
@@ -38,7 +38,7 @@ class Cells:
     n_items: int
 
 
-def cells_of(target: Target) -> Cells | None:
+def cells_of(target: Target) -> OriginalCells | None:
     """The cells of a release; None where it is not known which values belong to one row, or rows are not people."""
     grouping, summary = target.grouping, target.grouping.summary
     names, allocation = list(summary.sensitive), grouping.allocation
@@ -61,7 +61,7 @@ def cells_of(target: Target) -> Cells | None:
         cell, groups = np.arange(len(tuples)), group_of[tuples]
     # rows published as * were too few, whatever their values: nothing more is learned about them
     there = (groups >= 0) & (groups != (-2 if grouping.starred is None else grouping.starred))
-    return Cells(
+    return OriginalCells(
         tuples[cell[there]].astype(np.int64), groups[there], items[cell[there]], rows[there],
         {name: kinds[i].astype(np.int64) for i, name in enumerate(names)},
         summary.n_tuples, grouping.classes.n, kinds.shape[1],
@@ -69,25 +69,25 @@ def cells_of(target: Target) -> Cells | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ClassSpread:
     """The rows of each original class in each group (one entry per pair), and the items of each group.
 
     Entries are sorted by group; `mixed` are the groups that hold rows of several original classes.
     """
 
-    cells: Cells
+    cells: OriginalCells
     classes: Ints
     group: Ints
     rows: Ints
     mixed: Bools
 
     @staticmethod
-    def of(cells: Cells) -> Spread:
+    def of(cells: OriginalCells) -> ClassSpread:
         """The spread of these cells."""
         key, where = np.unique(cells.groups * cells.n_tuples + cells.tuples, return_inverse=True)
         rows = np.bincount(where.reshape(-1), cells.rows, len(key)).astype(np.int64)
         group, classes = key // cells.n_tuples, key % cells.n_tuples
-        return Spread(cells, classes, group, rows, np.bincount(group, minlength=cells.n_groups) > 1)
+        return ClassSpread(cells, classes, group, rows, np.bincount(group, minlength=cells.n_groups) > 1)
 
     @cached_property
     def sizes(self) -> Ints:

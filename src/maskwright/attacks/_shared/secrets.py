@@ -107,11 +107,11 @@ def _secrets(target: Target, attribute: str) -> Secrets:
     code = {value: i + 1 for i, value in enumerate(counts.values)}
     inside = np.zeros(len(counts.values) + 1, dtype=bool)
     inside[[code[v] for members in sets for v in members if v in code]] = True
-    reference = np.minimum(gather(table, sets).totals, people)
+    reference = np.minimum(gather_counts(table, sets).totals, people)
     every = classes.sensitive[attribute]
     several = bool((class_sums(every.counts, every.start) != classes.sizes).any())
     return Secrets(
-        attribute, sets, clipped(gather(counts, sets), classes.sizes), classes.sizes, reference, people,
+        attribute, sets, clipped_counts(gather_counts(counts, sets), classes.sizes), classes.sizes, reference, people,
         named is not None, _only(counts, ~inside), several,
     )  # fmt: skip
 
@@ -171,7 +171,7 @@ def threshold_of(models: Sequence[Model], attribute: str, only: bool = False) ->
     return min([b for b in bounds if b < 1], default=HALF)
 
 
-def gather(counts: ValueCounts, sets: Sets) -> ValueCounts:
+def gather_counts(counts: ValueCounts, sets: Sets) -> ValueCounts:
     """The people of each class with any value of each set; somebody with two of them counts twice."""
     if sets == tuple((value,) for value in counts.values) and (counts.codes > 0).all():
         return counts  # every value is a secret of its own: nothing to add up
@@ -193,7 +193,7 @@ def gather(counts: ValueCounts, sets: Sets) -> ValueCounts:
     )  # fmt: skip
 
 
-def clipped(counts: ValueCounts, sizes: Ints) -> ValueCounts:
+def clipped_counts(counts: ValueCounts, sizes: Ints) -> ValueCounts:
     """Counts of which none is above the people of its class."""
     most = sizes[counts.owner]
     if (counts.counts <= most).all():
@@ -227,7 +227,7 @@ def dropped_people(grouping: Grouping) -> int:
     return summary.n_people - int(summary.classes(group_of, 1).sizes[0])
 
 
-def beside(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
+def accompanying_figures(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     """Figures that a worst belief leaves out: it must not be improved by dropping people or unflagging values."""
     changes = target.grouping.changes
     return {
@@ -245,7 +245,7 @@ def in_words(grouping: Grouping, group: int) -> str:
     """The published labels of a group: `age 30-39, sex m`."""
     if group == grouping.starred:
         return "all quasi-identifiers published as *"
-    parts = [f"{x.attribute} {word(x.texts[x.of_group[group]])}" for x in grouping.published_labels]
+    parts = [f"{x.attribute} {label_text(x.texts[x.of_group[group]])}" for x in grouping.published_labels]
     return ", ".join(parts) or "no quasi-identifiers"
 
 
@@ -256,6 +256,6 @@ def people_in_words(grouping: Grouping, group: int, classes: Classes | None = No
     return f"{who} with {in_words(grouping, group)}"
 
 
-def word(label: str | None) -> str:
+def label_text(label: str | None) -> str:
     """A published label as text; missing has none of its own."""
     return "(missing)" if label is None else label

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._shared.secrets import NOTHING, Secrets, gather, in_words
+from maskwright.attacks._shared.secrets import NOTHING, Secrets, gather_counts, in_words
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.exact import exact_bincount
@@ -57,7 +57,7 @@ def rows_with_secrets(grouping: Grouping, secrets: Secrets) -> ValueCounts:
         by_tuple.values, n, group[there], by_tuple.codes[there].astype(np.int64), by_tuple.counts[there],
         by_tuple.ordered,
     )  # fmt: skip
-    return gather(known_counts(counts), secrets.sets)
+    return gather_counts(known_counts(counts), secrets.sets)
 
 
 def worst_person(grouping: Grouping, secrets: Secrets, bound: Fraction) -> tuple[Belief, int]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from maskwright.attacks._minimality.refusals import Parts
+from maskwright.attacks._minimality.refusals import RefusedParts
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.model import Context, Model
@@ -70,7 +70,7 @@ def thresholds_of(models: Sequence[Model], context: Context) -> list[Threshold] 
     return [Threshold(attribute, codes, share) for (attribute, codes), share in found.items()]
 
 
-def able(threshold: Threshold, parts: Parts, published: Classes, least: int = 0) -> bool:
+def _can_exceed(threshold: Threshold, parts: RefusedParts, published: Classes, least: int = 0) -> bool:
     """Whether some part could hold more than the threshold allows, by what its group shows."""
     if not len(parts.sizes):
         return False
@@ -78,17 +78,17 @@ def able(threshold: Threshold, parts: Parts, published: Classes, least: int = 0)
     return bool((np.minimum(held, parts.sizes) > threshold.caps(parts.sizes, least)).any())
 
 
-def deciding(
-    thresholds: Sequence[Threshold] | None, parts: Sequence[Parts], published: Classes
+def deciding_threshold(
+    thresholds: Sequence[Threshold] | None, parts: Sequence[RefusedParts], published: Classes
 ) -> Threshold | None:
     """The only threshold that can have decided anything; None where there are several, or none."""
     if thresholds is None:
         return None
-    found = [t for t in thresholds if any(able(t, p, published) for p in parts)]
+    found = [t for t in thresholds if any(_can_exceed(t, p, published) for p in parts)]
     return found[0] if len(found) == 1 else None
 
 
-def merged_classes(threshold: Threshold, parts: Parts, published: Classes, least: int = 0) -> Grouped:
+def merged_classes(threshold: Threshold, parts: RefusedParts, published: Classes, least: int = 0) -> Grouped:
     """Every published group as the parts that it was merged from."""
     order = np.argsort(parts.group, kind="stable")
     groups, first = np.unique(parts.group[order], return_index=True)

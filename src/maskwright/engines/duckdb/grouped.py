@@ -19,7 +19,7 @@ from maskwright.engines.sql.packed_keys import Packing
 from maskwright.engines.sql.recoding import Recoded
 from maskwright.errors import InputError
 from maskwright.kernels.randomness import shuffle_within
-from maskwright.kernels.tuple_orders import dealt
+from maskwright.kernels.tuple_orders import items_of_owners
 
 MOST = 2**31 - 1  # rows are numbered with four bytes
 SLICE = 1 << 22  # rows that are fetched at a time
@@ -60,7 +60,7 @@ def _of_source(runner: RowRunner, table: Relation, plan: GroupPlan, shown: Entri
     if splits:  # otherwise all rows of a unit are in one entry
         shuffle_within(expansion.generator(plan.dealing_key, "rows of a unit"), entries, start)
     try:
-        entry = dealt(unit, start, entries)
+        entry = items_of_owners(unit, start, entries)
     except ValueError:
         raise _changed() from None
     if rows is None:

@@ -31,7 +31,7 @@ from maskwright.engines.sql.passing import member, passed_texts, texts_of_rows
 from maskwright.engines.sql.recoding import Recoded, label
 from maskwright.kernels import randomness
 from maskwright.kernels.randomness import shuffle_within
-from maskwright.kernels.tuple_orders import dealt
+from maskwright.kernels.tuple_orders import items_of_owners
 
 CHUNK = 1 << 20  # rows that are made at a time
 Int32s = NDArray[np.int32]
@@ -271,7 +271,7 @@ def _beside(parts: Sequence[Entries], of_source: Int32s, rng: np.random.Generato
     """The words of all parts for the rows of the source in their order, and the `place` of each (-1: left out)."""
     group = np.append(numbered([parts[0].groups()], len(parts[0].rows))[1], -1).astype(np.int32)
     # the rows of a group take its values as they come, because those are in random order
-    values = [dealt(group[of_source], part.starts(), part.each_value(rng)) for part in parts[1:]]
+    values = [items_of_owners(group[of_source], part.starts(), part.each_value(rng)) for part in parts[1:]]
     there = of_source >= 0
     place = permutation(int(np.count_nonzero(there)), rng)
     if not there.all():
@@ -349,4 +349,4 @@ def permutation(n: int, rng: np.random.Generator) -> Int32s:
 
 def generator(key: str, purpose: str) -> np.random.Generator:
     """Random choices of their own for each purpose."""
-    return randomness.generator(key.encode(), purpose)
+    return randomness.random_generator(key.encode(), purpose)

@@ -11,13 +11,13 @@ from maskwright.domain.grouping import Allocation, Grouping, Labels, Trace
 from maskwright.domain.hierarchy import TOP
 from maskwright.domain.method import Task
 from maskwright.errors import NotVerified
-from maskwright.kernels.node_check import Problem
+from maskwright.kernels.node_check import NodeProblem
 from maskwright.methods._lattice.lattice import Node
 from maskwright.methods._lattice.node_evaluation import Evaluator, published_groups
 
 
 def full_domain(
-    task: Task, problem: Problem, node: Node, suppressed: int | None, search: dict[str, Any]
+    task: Task, problem: NodeProblem, node: Node, suppressed: int | None, search: dict[str, Any]
 ) -> Grouping:
     """The grouping of a node. Refuses when the plain count contradicts what the search found there."""
     summary = task.summary

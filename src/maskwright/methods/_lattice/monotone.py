@@ -26,10 +26,10 @@ from itertools import accumulate
 from maskwright.domain.method import Task
 from maskwright.domain.model import Model
 from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
-from maskwright.kernels.node_check import Problem
+from maskwright.kernels.node_check import NodeProblem
 
 
-def upward_closed(task: Task, problem: Problem) -> tuple[bool, str]:
+def upward_closed(task: Task, problem: NodeProblem) -> tuple[bool, str]:
     """Is satisfaction upward closed, provably? With the reason in words."""
     if task.summary.shared is not None and not all(_counts_people(task, m) for m in task.search):
         return (

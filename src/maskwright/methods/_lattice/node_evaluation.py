@@ -18,8 +18,8 @@ from maskwright.domain.references import count_matches
 from maskwright.domain.rules import DistinctAtLeast, Rule, SizeAtLeast
 from maskwright.domain.sample import weight_totals
 from maskwright.domain.summary import Summary
-from maskwright.kernels.node_check import Check, Outcome, Problem, summarise
-from maskwright.kernels.rule_checks import Bools, decide
+from maskwright.kernels.node_check import Check, ClassFates, NodeProblem, summarise_node
+from maskwright.kernels.rule_checks import Bools, decide_classes
 from maskwright.methods._lattice.lattice import Node, group_tuples
 
 
@@ -38,13 +38,13 @@ class Evaluation:
 
     group_of: Ints
     classes: Classes
-    outcome: Outcome
+    outcome: ClassFates
 
 
 class Evaluator:
     """Checks nodes with `Summary.classes` and `Model.passing`; works for units, too."""
 
-    def __init__(self, task: Task, problem: Problem, allowed: tuple[tuple[int, ...], ...]) -> None:
+    def __init__(self, task: Task, problem: NodeProblem, allowed: tuple[tuple[int, ...], ...]) -> None:
         self.task = task
         self.problem = problem
         self.allowed = allowed
@@ -60,7 +60,7 @@ class Evaluator:
         found = self.evaluate(node)
         first = np.zeros(found.classes.n, dtype=np.int64)
         first[found.group_of[::-1]] = np.arange(len(found.group_of))[::-1]
-        return summarise(self.problem, places, first, found.classes.rows, found.outcome)
+        return summarise_node(self.problem, places, first, found.classes.rows, found.outcome)
 
     def evaluate(self, node: Node) -> Evaluation:
         """Count the classes of a node, and decide which of them are suppressed."""
@@ -73,7 +73,9 @@ class Evaluator:
             lost = np.where(gone, classes.rows, lost)
         else:
             gone = self._failing(classes, passes)
-        return Evaluation(group_of, classes, Outcome(gone, lost, self._holds(node, group_of, classes, gone)))
+        return Evaluation(
+            group_of, classes, ClassFates(gone, lost, self._holds(node, group_of, classes, gone))
+        )
 
     def _verdicts(self, classes: Classes) -> tuple[Bools, Ints]:
         """Which classes pass every model, and what failing classes must lose at least."""
@@ -92,7 +94,7 @@ class Evaluator:
         if self.task.summary.shared is not None:  # people do not add up: only these rules stay monotone
             rules = tuple(r for r in rules or () if isinstance(r, SizeAtLeast | DistinctAtLeast))
         if rules is not None:
-            return _max_of([decide(rule, classes)[1] for rule in rules], none)
+            return _max_of([decide_classes(rule, classes)[1] for rule in rules], none)
         if not model.is_local():
             return none
         if model.hereditary:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
 from maskwright.domain.exact import number_text
-from maskwright.kernels.compiled import CompiledChecker, kernel
+from maskwright.kernels.compiled import CompiledChecker, compiled_kernel
 from maskwright.kernels.node_check import Check, Checks
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import NEAR, Bounds, Objective, Spread, Vector
@@ -278,7 +278,7 @@ class FastSearch:
         self.objective = bounds.objective
         self.checker = checker
         self.watch = watch
-        self.handle = kernel().search(
+        self.handle = compiled_kernel().search(
             checker.handle, KINDS[self.objective.kind], self.objective.shape == "product", _is_exact(self.objective),
             sweep_order(lattice), _flat(self.objective.totals, np.int64), _flat(bounds.blocks, np.float64),
             *_steps(lattice.coarser), *_steps(lattice.finer),
@@ -292,13 +292,13 @@ class FastSearch:
         for spread in dive_spreads(self.bounds, self.checker.problem.limit):
             flat = None if spread is None else _flat(spread, np.float64)
             for number in self.lattice.maximal:
-                state = kernel().dive(self.handle, number, flat, most)
+                state = compiled_kernel().dive(self.handle, number, flat, most)
         while state[3] < self.lattice.n_nodes:
             left = np.inf if stop.at is None else stop.at - time.monotonic()
             if state[2] >= most or left <= 0:
-                state = kernel().sweep(self.handle, most, 0.0, True)
+                state = compiled_kernel().sweep(self.handle, most, 0.0, True)
                 break
-            state = kernel().sweep(self.handle, most, min(SLICE_S, left), False)
+            state = compiled_kernel().sweep(self.handle, most, min(SLICE_S, left), False)
             if state[3] < self.lattice.n_nodes:
                 self._tell(state)
         return self._found(state)
@@ -316,7 +316,7 @@ class FastSearch:
     def _others(self, best: int) -> list[tuple[float, int]]:
         """The next best of the nodes that were checked."""
         scores = np.empty(self.lattice.n_nodes)
-        kernel().scores(self.handle, scores)
+        compiled_kernel().scores(self.handle, scores)
         scores[best] = np.nan
         known = np.flatnonzero(~np.isnan(scores))
         few = known[np.argsort(scores[known], kind="stable")[:5]]

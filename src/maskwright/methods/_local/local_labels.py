@@ -21,7 +21,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Task
 from maskwright.domain.model import fewest_rows
 from maskwright.domain.summary import Summary
-from maskwright.kernels.clusters import STATES, Codes, Column, Problem, chain_column, dag_column
+from maskwright.kernels.clusters import STATES, ClusterProblem, Codes, TrieColumn, chain_column, dag_column
 
 Bools = NDArray[np.bool_]
 SCALE = 1 << 20  # the price of a row that has lost everything, where every attribute has something to lose
@@ -184,7 +184,7 @@ def label_prices(hierarchy: Hierarchy, share: Fraction, level: int) -> Ints:
     return np.asarray(by_block[hierarchy.levels[level].blocks])
 
 
-def problem_of(task: Task, allowed: Allowed, neighbours: int, limit: int) -> tuple[Problem, Ints]:
+def problem_of(task: Task, allowed: Allowed, neighbours: int, limit: int) -> tuple[ClusterProblem, Ints]:
     """The problem, and the tuple at each place of its order.
 
     Values are numbered at random, so that ties, which go to the first tuple, are broken at random. Attributes
@@ -195,7 +195,7 @@ def problem_of(task: Task, allowed: Allowed, neighbours: int, limit: int) -> tup
     made.sort(key=lambda column: len(column.price))
     order = np.lexsort([column.codes for column in reversed(made)])
     columns = tuple(
-        Column(np.ascontiguousarray(c.codes[order]), c.blocks, c.meet, c.price, c.table) for c in made
+        TrieColumn(np.ascontiguousarray(c.codes[order]), c.blocks, c.meet, c.price, c.table) for c in made
     )
     rows = np.ascontiguousarray(summary.rows[order], dtype=np.int64)
     sizes = np.ascontiguousarray(_people(task)[order], dtype=np.int64)
@@ -203,10 +203,10 @@ def problem_of(task: Task, allowed: Allowed, neighbours: int, limit: int) -> tup
     weights = zip(summary.attributes, attribute_shares(task), strict=True)
     full = int(SCALE * sum(share for hierarchy, share in weights if hierarchy.base > 1))
     least = fewest_rows(task.search, task.context, named=False)  # where clustering starts from
-    return Problem(columns, rows, sizes, least, width, limit, full), order
+    return ClusterProblem(columns, rows, sizes, least, width, limit, full), order
 
 
-def _column(task: Task, a: int, allowed: tuple[int, ...]) -> Column:
+def _column(task: Task, a: int, allowed: tuple[int, ...]) -> TrieColumn:
     hierarchy, share = task.summary.attributes[a], attribute_shares(task)[a]
     used, found = np.unique(task.summary.codes[a], return_inverse=True)
     number = task.rng.permutation(len(used))

@@ -20,7 +20,7 @@ from maskwright.domain.grouping import Labels
 from maskwright.domain.hierarchy import TOP, Hierarchy
 from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyNotMet
-from maskwright.kernels.partition import WORD, Covers, Int32s, spans
+from maskwright.kernels.partition import WORD, Covers, Int32s, segment_spans
 from maskwright.methods._rows.axes import Axis, axes_of, tuple_ranks
 
 LabelStyle = Literal["hierarchy", "ranges"]
@@ -122,7 +122,7 @@ def _held(
     for at in range(0, n, CHUNK):
         part = slice(at, min(n, at + CHUNK))
         lo, hi = start[:-1][part].copy(), start[1:][part].copy()
-        *least_and_most, masks = spans(matrix, tuples, lo, hi, wanted)
+        *least_and_most, masks = segment_spans(matrix, tuples, lo, hi, wanted)
         for a, pair in ends.items():
             for side, ranks in zip(pair, least_and_most, strict=True):
                 side[part] = ranks[:, a]

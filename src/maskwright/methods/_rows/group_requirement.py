@@ -46,7 +46,7 @@ class GroupRequirement:
         """The same, where only some rows are in question: then they are what groups are compared with."""
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
         counts = {
-            name: partition.count(self.rows.values(name), vc.values, order, lo, hi, vc.ordered).totals
+            name: partition.count_values(self.rows.values(name), vc.values, order, lo, hi, vc.ordered).totals
             for name, vc in self.rows.summary.sensitive.items()
         }
         result = copy(self)
@@ -73,7 +73,9 @@ class GroupRequirement:
         counts = {}
         for name in self.sensitive:
             vc = self.rows.summary.sensitive[name]
-            counts[name] = partition.count(self.rows.values(name), vc.values, order, lo, hi, vc.ordered)
+            counts[name] = partition.count_values(
+                self.rows.values(name), vc.values, order, lo, hi, vc.ordered
+            )
         result[result] = self.decide(Classes(sizes, sizes, counts))
         return np.asarray(result)
 

@@ -15,7 +15,7 @@ from maskwright.domain.settings import did_you_mean
 from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyError
 from maskwright.kernels.partition import Int32s
-from maskwright.kernels.tuple_orders import DIGIT, arrange, by_digits, hilbert_digits, sorted_by
+from maskwright.kernels.tuple_orders import DIGIT, arrange_cells, by_digits, hilbert_digits, sorted_by
 from maskwright.methods._rows.axes import Axis, axes_of
 from maskwright.methods._rows.rows import Rows, joint_of, refuse_unfit
 
@@ -54,7 +54,7 @@ def _listed(task: Task, sorting: Int32s, numbers: Int32s) -> Int32s:
         keys = np.zeros(n, dtype=np.uint64)
     else:
         keys = task.rng.integers(0, 2**64, n, dtype=np.uint64)
-    return arrange(sorting, task.summary.rows, keys, np.repeat(numbers, joint.rows))
+    return arrange_cells(sorting, task.summary.rows, keys, np.repeat(numbers, joint.rows))
 
 
 def tuple_order(summary: Summary, order: OrderName, priority: Sequence[str] | None, method: str) -> Int32s:

@@ -17,8 +17,8 @@ from maskwright.domain.grouping import Allocation, Grouping, Trace
 from maskwright.domain.method import Task
 from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s, count
-from maskwright.kernels.tuple_orders import allocated, sorted_by
+from maskwright.kernels.partition import Int32s, count_values
+from maskwright.kernels.tuple_orders import allocation_entries, sorted_by
 from maskwright.methods._rows.group_labels import LabelStyle, label_groups
 
 MOST_ROWS = 2**31 - 1  # rows are numbered in 32 bits
@@ -223,7 +223,7 @@ def classes_of(rows: Rows, parts: Partition) -> Classes:
     """Sizes and sensitive counts of the groups."""
     lo, hi = parts.start[:-1].copy(), parts.start[1:].copy()
     counts = {
-        name: count(rows.values(name), vc.values, parts.order, lo, hi, vc.ordered)
+        name: count_values(rows.values(name), vc.values, parts.order, lo, hi, vc.ordered)
         for name, vc in rows.summary.sensitive.items()
     }
     return Classes(parts.sizes, parts.sizes, counts)
@@ -249,5 +249,5 @@ def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
 
 def _allocate(joint: Joint, listed: Int32s, start: Ints) -> Allocation:
     """Entries (cell, group) → rows, sorted by cell, of groups that list the cells of their rows; −1: dropped rows."""
-    cells, groups, counts = allocated(listed, start, joint.rows)
+    cells, groups, counts = allocation_entries(listed, start, joint.rows)
     return Allocation(joint.tuples[cells], groups, counts, cells)

@@ -1,0 +1,251 @@
+"""The plans of the three recodings: which value each row is published with.
+
+generalise: one table in which every quasi-identifier carries the label of its group.
+permute: one table with exact quasi-identifiers, sensitive values shuffled inside the groups.
+bucketize: a table of quasi-identifiers and one of sensitive values, which share a group number [Xiao, Tao 2006].
+
+Permute and bucketize have one plan and differ in the tables that the engine writes from it. MASK publishes some rows
+of a cell with another sensitive value than their own, under any of the three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwright.domain.classes import Ints, ValueCounts
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.recoding_plan import ColumnMap, GroupPlan, Plan, PublishedColumn, ShuffledBlock
+from maskwright.errors import PolicyError
+from maskwright.recode import entries as e
+from maskwright.recode.entries import Int32s
+
+
+def generalisation_plan(
+    grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str
+) -> Plan | GroupPlan:
+    """A full-domain grouping as one map per column, if rows must be read; any other one entry by entry.
+
+    Args:
+        grouping: what to publish.
+        columns: the published columns in order.
+        drop_missing: rows with a missing value in one of these columns are left out.
+        key: the secret that orders rows, and picks them where some of a cell are treated in another way.
+    """
+    summary, changed = grouping.summary, grouping.changes is not None
+    # without other columns a release can be written without reading the rows again, if cells are known
+    names = {*(h.attribute for h in summary.attributes), *summary.sensitive}
+    expands = summary.joint is not None and set(columns) <= names
+    if grouping.levels is not None and not changed and not expands:
+        return _full_domain(grouping, columns, drop_missing, key)
+    cells = grouping.allocation.cells is not None or changed or expands
+    entries = _disguised_entries(e.by_cell(grouping), grouping) if cells else e.by_tuple(grouping)
+    shown = e.quasi_identifiers(grouping, entries, exact=False)
+    if entries.values is not None:
+        for (name, vc), codes in zip(summary.sensitive.items(), entries.values, strict=True):
+            shown.append(PublishedColumn(name, vc.values, None, codes))
+    return GroupPlan(
+        columns=tuple(columns),
+        units=e.units_of(summary, cells, not expands),
+        unit=entries.unit,
+        groups=e.group_numbers(entries, e.published_numbers(entries, grouping.classes.n, None)),
+        rows=entries.rows,
+        published=tuple(p for p in shown if p.name in columns),
+        blocks=(),
+        group_column=None,
+        drop_missing=tuple(drop_missing),
+        key=key,
+    )
+
+
+def _kept_as_they_are(hierarchy: Hierarchy, texts: Sequence[str | None], used: NDArray[np.int32]) -> bool:
+    """Is every published value its own label?"""
+    values = (None, *hierarchy.values)
+    return hierarchy.origin is None and all(texts[code] == values[code] for code in used.tolist())
+
+
+def _full_domain(grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str) -> Plan:
+    """One map per column and the list of suppressed tuples."""
+    away = grouping.allocation.groups < 0
+    if grouping.starred is not None:
+        away = away | (grouping.allocation.groups == grouping.starred)
+    codes, tuples = grouping.summary.codes, grouping.allocation.tuples
+    there = np.flatnonzero(~away)
+    maps = []
+    for a, labels in enumerate(grouping.published_labels):
+        hierarchy = grouping.summary.attributes[a]
+        used, first = np.unique(codes[a][tuples[there]], return_index=True)
+        shown = labels.of_group[grouping.allocation.groups[there[first]]]
+        texts: list[str | None] = [TOP] * (
+            len(hierarchy.values) + 1
+        )  # of values that nobody has who is published
+        for code, text in zip(used.tolist(), shown.tolist(), strict=True):
+            texts[code] = labels.texts[text]
+        maps.append(ColumnMap(hierarchy, tuple(texts), _kept_as_they_are(hierarchy, texts, used), used))
+    suppressed = codes[:, tuples[away]]
+    return Plan(
+        columns=tuple(columns),
+        maps=tuple(maps),
+        suppressed=np.ascontiguousarray(suppressed),
+        star=grouping.starred is not None,
+        drop_missing=tuple(drop_missing),
+        key=key,
+        n_rows=grouping.published_rows,
+    )
+
+
+def shuffled_plan(
+    grouping: Grouping,
+    columns: Sequence[str],
+    drop_missing: Sequence[str],
+    key: str,
+    rng: np.random.Generator,
+    *,
+    exact: bool = True,
+    together: Sequence[Sequence[str]] = (),
+    group_column: str = "group",
+) -> GroupPlan:
+    """The plan of `permute` and of `bucketize`, which differ in the tables that are written.
+
+    Args:
+        grouping: what to publish.
+        columns: the published columns in order, without the group.
+        drop_missing: rows with a missing value in one of these columns are left out.
+        key: the secret behind the shuffling.
+        rng: draws the numbers of the groups.
+        exact: publish the quasi-identifiers as they are, not as the labels of the groups.
+        together: lists of sensitive columns whose values stay together; all others are shuffled on their own.
+        group_column: the name of the column of group numbers.
+    """
+    if group_column.lower() in (c.lower() for c in columns):
+        raise PolicyError(
+            f"the column of group numbers cannot be called {group_column!r}: there is such a column"
+        )
+    summary = grouping.summary
+    e.joint_of(summary)
+    names = {h.attribute for h in summary.attributes} | set(summary.sensitive)
+    # which row goes where depends on its sensitive values, but nobody sees that if only tuples are published
+    passes = not set(columns) <= names
+    cells = grouping.allocation.cells is not None and passes
+    entries = e.by_cell(grouping) if cells else e.by_tuple(grouping)
+    number = e.published_numbers(entries, grouping.classes.n, rng)
+    shown = e.quasi_identifiers(grouping, entries, exact)
+    plan = GroupPlan(
+        columns=tuple(columns),
+        units=e.units_of(summary, cells, passes),
+        unit=entries.unit,
+        groups=e.group_numbers(entries, number),
+        rows=entries.rows,
+        published=tuple(p for p in shown if p.name in columns),
+        blocks=tuple(
+            _shuffled_block(grouping, names, number)
+            for names in _blocks(list(summary.sensitive), columns, together)
+        ),
+        group_column=group_column,
+        drop_missing=tuple(drop_missing),
+        key=key,
+        numbers=number,
+    )
+    for block in plan.blocks:
+        total = np.zeros_like(plan.sizes)
+        np.add.at(total, block.groups, block.rows)
+        if not np.array_equal(total[1:], plan.sizes[1:]):
+            raise ValueError(
+                f"the published values of {block.names} are not as many as the rows of their groups"
+            )
+    return plan
+
+
+def _blocks(
+    sensitive: Sequence[str], columns: Sequence[str], together: Sequence[Sequence[str]]
+) -> list[tuple[str, ...]]:
+    """The sensitive columns that are published, as lists of those that stay together."""
+    named = [name for names in together for name in names]
+    for name in named:
+        if name not in sensitive:
+            raise PolicyError(
+                f"`together` names {name!r}, which is not a sensitive column; sensitive are {', '.join(sensitive)}"
+            )
+        if named.count(name) > 1:
+            raise PolicyError(f"`together` names {name!r} twice; name each column once")
+    lists = [*together, *((name,) for name in sensitive if name not in named)]
+    published = (tuple(n for n in names if n in columns) for names in lists)
+    return [names for names in published if names]
+
+
+def _shuffled_block(grouping: Grouping, names: tuple[str, ...], number: Int32s) -> ShuffledBlock:
+    """How often the groups have each combination of values, as it is published."""
+    summary = grouping.summary
+    domains = tuple(summary.sensitive[name].values for name in names)
+    if len(names) == 1:
+        return ShuffledBlock(
+            names, domains, *_by_number(grouping.published_classes.sensitive[names[0]], number)
+        )
+    entries = _disguised_entries(e.by_cell(grouping), grouping)
+    assert entries.values is not None  # noqa: S101 - entries of cells
+    chosen = entries.values[[list(summary.sensitive).index(name) for name in names]]
+    codes, groups, rows = _added_up(chosen, e.group_numbers(entries, number), entries.rows)
+    there = np.flatnonzero(groups > 0)
+    return ShuffledBlock(names, domains, codes[:, there], groups[there], rows[there])
+
+
+def _by_number(counts: ValueCounts, number: Int32s) -> tuple[Int32s, Int32s, Ints]:
+    """The counts of the groups that have a number, by number: their entries are moved group by group, not sorted."""
+    shown = np.flatnonzero(number)
+    group = np.empty(len(shown), dtype=np.int64)
+    group[number[shown] - 1] = shown
+    first, entries = counts.start[group], np.diff(counts.start)[group]
+    index = np.repeat(first - np.cumsum(entries) + entries, entries)
+    index += np.arange(len(index))
+    return counts.codes[None, index], np.repeat(number[group], entries), counts.counts[index]
+
+
+def _added_up(codes: Int32s, groups: Int32s, rows: Ints) -> tuple[Int32s, Int32s, Ints]:
+    """One line for each group and combination of codes."""
+    order = np.lexsort((*codes, groups))
+    codes, groups = codes[:, order], groups[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (groups[1:] != groups[:-1]) | (codes[:, 1:] != codes[:, :-1]).any(axis=0)
+    first = np.flatnonzero(new)
+    return codes[:, first], groups[first], np.add.reduceat(rows[order], first)
+
+
+def _disguised_entries(entries: e.Entries, grouping: Grouping) -> e.Entries:
+    """The entries of cells with the published values; a changed entry is split into what stays and what does not."""
+    changes = grouping.changes
+    if changes is None or not len(changes.rows):
+        return entries
+    if entries.values is None:
+        raise ValueError("values of tuples cannot be changed; entries must be those of cells")
+    owner = _entry_of(entries, changes.cells, changes.groups)
+    rows = entries.rows.copy()
+    np.subtract.at(rows, owner, changes.rows)
+    if (rows < 0).any():
+        raise ValueError("more rows of a cell were changed than there are")
+    source = np.concatenate([np.arange(len(rows)), owner])
+    rows = np.concatenate([rows, changes.rows])
+    values = entries.values[:, source]
+    values[list(grouping.summary.sensitive).index(changes.attribute), len(entries.rows) :] = changes.codes
+    kept = np.flatnonzero(rows > 0)
+    kept = kept[np.argsort(entries.unit[source[kept]], kind="stable")]
+    at = source[kept]
+    return replace(
+        entries, unit=entries.unit[at], tuples=entries.tuples[at], groups=entries.groups[at], rows=rows[kept],
+        values=values[:, kept],
+    )  # fmt: skip
+
+
+def _entry_of(entries: e.Entries, cells: Ints, groups: Ints) -> Ints:
+    """The entry of each (cell, group)."""
+    radix = int(max(entries.groups.max(initial=-1), groups.max(initial=-1))) + 2
+    key, wanted = entries.unit * radix + entries.groups + 1, cells * radix + groups + 1
+    order = np.argsort(key, kind="stable")
+    place = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+    if not np.array_equal(key[order[place]], wanted) or (groups < 0).any():
+        raise ValueError("rows were changed that are not published")
+    found: Ints = order[place]
+    return found
