@@ -21,6 +21,7 @@ ATTACKS: Registry[Attack] = Registry(
         "background-join": "background_join:BackgroundJoin",
         "intersection": "intersection:Intersection",
         "passing-columns": "passing_columns:PassingColumns",
+        "learned": "learned:Learned",
     },
 )
 

@@ -16,23 +16,28 @@ from maskwright.domain.promise import Design
 from maskwright.domain.settings import Registered
 from maskwright.domain.summary import Summary
 
-Knowledge = Literal["method", "facts", "values", "releases"]
+Knowledge = Literal["method", "facts", "values", "releases", "correlations"]
 # that anybody is taken to know; the time to compute what follows grows with their square and more
 MOST_FACTS = 100
 
 
 @dataclass(frozen=True)
 class Adversary:
-    """What somebody knows: who is in the table and their quasi-identifiers, the method, and some facts."""
+    """What somebody knows: who is in the table and their quasi-identifiers, the method, and some facts.
+
+    Whoever `learns` does not take all worlds for equally likely, but learns from the release which are.
+    """
 
     name: str = "neighbour"
     knows_method: bool = False
     facts: int = 0
+    learns: bool = False
 
     @property
     def knowledge(self) -> frozenset[Knowledge]:
         """What is known besides the release and everybody's quasi-identifiers."""
         known: set[Knowledge] = {"method"} if self.knows_method else set()
+        known |= {"correlations"} if self.learns else set()
         return frozenset(known | ({"facts", "values"} if self.facts else set()))
 
 

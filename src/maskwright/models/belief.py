@@ -29,7 +29,7 @@ class BeliefAtMost(SensitiveModel):
 
     Attributes:
         max: the largest belief in anybody's value, above 0 and at most 1.
-        adversary: neighbour, journalist, knows-method or insider, as the threat model defines them.
+        adversary: neighbour, journalist, knows-method, insider or learns, as the threat model defines them.
         facts: how many facts the insider knows (default 3).
         attribute: the sensitive column; each of them when it is not named.
         sets: holding *any* value of one of these sets is what must not be believed (default: each value).
@@ -41,7 +41,7 @@ class BeliefAtMost(SensitiveModel):
     share_setting: ClassVar[str] = "max"
 
     max: Share
-    adversary: Literal["neighbour", "journalist", "knows-method", "insider"] = "knows-method"
+    adversary: Literal["neighbour", "journalist", "knows-method", "insider", "learns"] = "knows-method"
     facts: Count | None = None
     sets: Sets | None = None
     use: Literal["search", "gate"] = "gate"

@@ -38,6 +38,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "journalist": Adversary("journalist"),
     "knows-method": Adversary("knows-method", knows_method=True),
     "insider": Adversary("insider", knows_method=True, facts=3),
+    "learns": Adversary("learns", knows_method=True, learns=True),
 }
 
 
@@ -48,7 +49,7 @@ def adversary_named(name: str, facts: int | None = None) -> Adversary:
     if facts is not None and not 0 <= facts <= MOST_FACTS:
         raise UsageError(f"facts: {facts} is not allowed; 0 to {MOST_FACTS} facts can be known")
     preset = ADVERSARIES[name]
-    return preset if facts is None else Adversary(preset.name, preset.knows_method, facts)
+    return preset if facts is None else replace(preset, facts=facts)
 
 
 def attack_target(

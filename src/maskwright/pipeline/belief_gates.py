@@ -166,7 +166,7 @@ def _unanswered(
 
 KNOWN: dict[str, str] = {
     "method": "the method", "facts": "facts", "values": "facts about other sensitive values of the same row",
-    "releases": "the other tables",
+    "releases": "the other tables", "correlations": "what is learned from the release",
 }  # fmt: skip
 
 

@@ -189,6 +189,13 @@ def _falls_short(question: PromiseQuestion, found: MethodPromise) -> str:
     return ""
 
 
+def _worlds(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Which worlds the adversary takes for likely: every proof rests on all of them being equally likely."""
+    if question.adversary.learns:
+        why = "this adversary learns from the release which worlds are likely; proofs take all for equally likely"
+        yield Ingredient("adversary", question.adversary.name, False, why, "adversary: knows-method")
+
+
 def _gates(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Requirements that are checked when the groups are made: safe as functions of what is published."""
     for model in question.models:
@@ -363,6 +370,6 @@ def _run(question: PromiseQuestion) -> Iterator[Ingredient]:
 BALANCED = "mondrian with cut: balanced, for any models and any number of columns"
 BLIND = "a method whose search does not look at sensitive values, or anatomy"
 INGREDIENTS: tuple[Asked, ...] = (
-    _method, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _sets, _tables, _insensitive,
-    _population, _other_settings, _run,
+    _method, _worlds, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _sets, _tables,
+    _insensitive, _population, _other_settings, _run,
 )  # fmt: skip

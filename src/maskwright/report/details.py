@@ -19,6 +19,8 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
     for name, column in columns.items() if isinstance(columns, Mapping) else ():
         if "vulnerable_share" in column:
             lines.append(f"{name}: {_vulnerable(column)}")
+        if "mean_belief_in_the_truth" in column:
+            lines += learned_lines(name, column)
         curve = column.get("implications")
         if isinstance(curve, (list, tuple)):
             points = ", ".join(number_text(p) if isinstance(p, Fraction) else str(p) for p in curve)
@@ -36,6 +38,24 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         lines += estimate_lines(m["estimated"])
     if "singled_out" in m:
         lines += unique_lines(m["singled_out"])
+    return lines
+
+
+def learned_lines(name: str, column: Mapping[str, Any]) -> list[str]:
+    """What is believed of the true value on average, beside the same model on people outside of the release."""
+    mean, guess = column["mean_belief_in_the_truth"], column["best_guess_is_true"]
+    control = mean["people who are not in it"]
+    outside = "-" if control is None else f"{control:.1%}"
+    lines = [
+        f"{name}: mean belief in the true value {mean['learned']:.1%}; under random worlds "
+        f"{mean['random worlds']:.1%}; the same model on people who are not in the release {outside}",
+        f"{name}: the likeliest value is true of {guess['learned']:.1%} of the people",
+    ]
+    if column["people_above"]:
+        lines.append(
+            f"{name}: {column['people_above']:,} people are believed above {number_text(column['threshold'])} to have "
+            f"a sensitive value; of these beliefs {column['precision_above']:.1%} are true"
+        )
     return lines
 
 

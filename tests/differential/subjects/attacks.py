@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -112,6 +113,64 @@ def linkage(rng: Random) -> str:
     assert beliefs.measures["dropped_people"] == (0 if shown.star else len(shown.gone))
     assert beliefs.kind == "exact"
     return who.name
+
+
+def learned_by_hand(shown: Shown, rounds: int) -> list[dict[Value, float]]:
+    """What whoever learns believes of each published row of `s`, by listing the orders of every group's values."""
+    column = shown.table.secrets["s"]
+    belief = {
+        i: {v: column_share(column, group, v) for v in {column[j] for j in group}}
+        for group in shown.groups
+        for i in group
+    }
+    for _ in range(rounds):
+        again: dict[int, dict[Value, float]] = {i: dict.fromkeys(known, 0.0) for i, known in belief.items()}
+        for group in shown.groups:
+            for order in set(itertools.permutations(column[i] for i in group)):
+                dealt = list(zip(group, order, strict=True))
+                total = math.prod(naive_bayes(shown, belief, i, v) for i, v in dealt)
+                for i, v in dealt:
+                    again[i][v] += total
+        belief = {i: {v: x / sum(known.values()) for v, x in known.items()} for i, known in again.items()}
+    return list(belief.values())
+
+
+def naive_bayes(shown: Shown, belief: dict[int, dict[Value, float]], row: int, value: Value) -> float:
+    """P(value) · Π P(quasi-identifier | value), with 1 added to every count."""
+    held = sum(known.get(value, 0.0) for known in belief.values())
+    found = held / len(belief)
+    for a, mine in enumerate(shown.table.rows[row]):
+        others = {i: shown.table.rows[i][a] for i in belief}
+        same = sum(belief[i].get(value, 0.0) for i, other in others.items() if other == mine)
+        found *= (same + 1) / (held + len(set(others.values())))
+    return found
+
+
+def column_share(column: Any, group: Any, value: Value) -> float:
+    """The share of a value in a group."""
+    return sum(column[j] == value for j in group) / len(group)
+
+
+def learned(rng: Random) -> str:
+    made = some_release(rng)
+    if made is None:
+        return "refused"
+    target, shown, _ = made
+    if max(map(len, shown.groups)) > 6 or len(shown.table.secrets) > 1:
+        return "not listed"
+    rounds = rng.randint(1, 2)
+    beliefs = run("learned", target, Adversary("learns", learns=True), rounds=rounds)
+    column, rows = shown.table.secrets["s"], [i for group in shown.groups for i in group]
+    truth = learned_by_hand(shown, rounds)
+    values = set(shown.table.domains["s"])
+    worst = max((x for b in truth for v, x in b.items() if v in values), default=0.0)
+    assert math.isclose(float(beliefs.worst.after), worst, abs_tol=1e-9)
+    mean = beliefs.measures["attributes"]["s"]["mean_belief_in_the_truth"]
+    expected = sum(b[column[i]] for i, b in zip(rows, truth, strict=True)) / len(rows)
+    assert math.isclose(mean["learned"], expected, abs_tol=1e-9)
+    even = sum(column_share(column, group, column[i]) for group in shown.groups for i in group) / len(rows)
+    assert math.isclose(mean["random worlds"], even, abs_tol=1e-9)
+    return "compared"
 
 
 def shares(shown: Shown, name: str, sets: list[list[str]]) -> list[tuple[Fraction, Fraction, int]]:
@@ -334,6 +393,7 @@ def _subject(name: str, case: Any, *expect: str) -> Subject:
 SUBJECTS = [
     _subject("linkage", linkage, "journalist", "neighbour", "refused"),
     _subject("homogeneity", homogeneity, "certain", "uncertain"),
+    _subject("learned", learned, "compared"),
     _subject("skewness", skewness, "doubled", "less"),
     _subject("similarity", similarity, "by range", "by tree"),
     _subject("background-knowledge", background_knowledge, "certain", "uncertain"),
