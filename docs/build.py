@@ -18,7 +18,7 @@ from maskwright.api import compare, policy_schema
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.minimality import Minimality
 from maskwright.cli.terminal import comparison_lines
-from maskwright.comparing.output import chart
+from maskwright.comparing.output import comparison_chart
 from maskwright.domain.settings import Registered
 from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
@@ -126,7 +126,7 @@ def comparison() -> dict[Path, str]:
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition("```text\n")
     after = rest[rest.index("```") :]
-    return {page: f"{before}```text\n{lines}\n{after}", DOCS / "compare.svg": chart(found).file()}
+    return {page: f"{before}```text\n{lines}\n{after}", DOCS / "compare.svg": comparison_chart(found).file()}
 
 
 @contextmanager

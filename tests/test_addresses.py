@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maskwright.addresses import masked
+from maskwright.addresses import without_passwords
 from maskwright.cli import commands
 from maskwright.errors import InputError, UsageError
 from maskwright.pipeline.job import Job, command_of, name_of
@@ -105,7 +105,7 @@ def test_what_looks_like_no_password_stays() -> None:
         "k = 5, l=2",
         "see https://example.org:8080/x",
     ):
-        assert masked(text) == text
+        assert without_passwords(text) == text
         assert str(InputError(text)) == text
     assert PASSWORD not in UsageError("x", f"mysql://a:{PASSWORD}@h").details
 

@@ -10,7 +10,7 @@ _USER = re.compile(r"\b([a-z][a-z0-9+.-]+):/{1,2}([^\s:/@]*):(?:\S*|[^'\"]*)@", 
 _SETTING = re.compile(r"\b(password|passwd|pwd)=[^\s&'\"]+", re.IGNORECASE)
 
 
-def masked(text: str) -> str:
+def without_passwords(text: str) -> str:
     """A text without the passwords of the addresses in it."""
     if "@" not in text and "=" not in text:
         return text
@@ -23,6 +23,6 @@ def scheme_of(source: object) -> str | None:
     return found[1].lower() if found and not Path(str(source)).exists() else None
 
 
-def shown(source: object) -> str:
+def shown_address(source: object) -> str:
     """An address as it was written, without its password."""
-    return masked(re.sub(":/+", "://", str(source).strip(), count=1))
+    return without_passwords(re.sub(":/+", "://", str(source).strip(), count=1))

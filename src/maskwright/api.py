@@ -237,12 +237,12 @@ def compare(
         on_event: called with every `Event` while the comparison goes on.
         cancelled: asked now and then; return True to stop. What was finished is reused the next time.
     """
-    from maskwright.comparing import compare as run_all
-    from maskwright.comparing.output import check
+    from maskwright.comparing import compare_policies as run_all
+    from maskwright.comparing.output import check_comparison_folder
 
     several = [policies] if isinstance(policies, (Policy, Mapping, str, Path)) else list(policies)
     if destination is not None:
-        check(Path(destination), overwrite, input_files(source, *map(Policy.load, several)))
+        check_comparison_folder(Path(destination), overwrite, input_files(source, *map(Policy.load, several)))
     found = run_all(
         source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
         cache=cache if isinstance(cache, bool) else Path(cache), on_event=on_event, cancelled=cancelled,

@@ -14,7 +14,7 @@
 value of an identifier column.
 """
 
-from maskwright.addresses import masked
+from maskwright.addresses import without_passwords
 
 LONGEST = 1_500  # characters of a message: nobody reads more, and a name may have millions
 
@@ -26,7 +26,7 @@ def one_line(message: str) -> str:
     surrogate pair is written as its code, and what is too long is cut in the middle, because the remedy is at the end.
     Passwords in addresses are left out.
     """
-    message = _cut(masked(message))
+    message = _cut(without_passwords(message))
     if message.isprintable():
         return message
     return _cut("".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))  # codes are longer
@@ -43,7 +43,7 @@ class MaskwrightError(Exception):
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(one_line(message))
-        self.details = masked(details)
+        self.details = without_passwords(details)
 
 
 class UsageError(MaskwrightError):
@@ -78,7 +78,7 @@ class Cancelled(MaskwrightError):  # noqa: N818
     exit_code = 130
 
 
-def interrupted(problem: BaseException) -> bool:
+def is_interruption(problem: BaseException) -> bool:
     """Is this what a library made of a Ctrl-C, in a query or while it looked at a value of Python?"""
     return isinstance(problem, KeyboardInterrupt) or str(problem).rstrip(": \n").endswith(
         ("Query interrupted", "KeyboardInterrupt")

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import maskwright as mw
 from maskwright.auditing import leaks
-from maskwright.auditing.labels import reads, stands_for
-from maskwright.auditing.order import InOrder, alike_by_chance, sorted_inside, trend
+from maskwright.auditing.labels import label_reader, stands_for
+from maskwright.auditing.order import InOrder, alike_by_chance, column_trend, sorted_inside
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.engines.readers.containers import Container
 from tests.patients import POLICY, Command, patients, write_csv
@@ -47,7 +47,7 @@ def test_neighbours_by_chance_is_the_mean_over_all_orders(codes: list[int]) -> N
 def test_random_orders_are_called_random() -> None:
     rng, called = np.random.default_rng(3), 0
     for _ in range(300):
-        found = trend(InOrder("x", rng.integers(1, 6, 200)))
+        found = column_trend(InOrder("x", rng.integers(1, 6, 200)))
         assert found is not None
         called += not found.random
     assert called <= 1
@@ -55,14 +55,14 @@ def test_random_orders_are_called_random() -> None:
 
 def test_orders_that_tell_something() -> None:
     rng = np.random.default_rng(4)
-    rising = trend(InOrder("x", np.sort(rng.integers(1, 6, 50))))
+    rising = column_trend(InOrder("x", np.sort(rng.integers(1, 6, 50))))
     assert rising is not None
     assert rising.sorted == "rising"
-    blocks = trend(InOrder("x", np.repeat(rng.integers(1, 6, 60), 5)))
+    blocks = column_trend(InOrder("x", np.repeat(rng.integers(1, 6, 60), 5)))
     assert blocks is not None
     assert not blocks.random, "households of five stay together"
     assert blocks.sorted is None
-    few = trend(InOrder("x", np.array([1, 2, 3])))
+    few = column_trend(InOrder("x", np.array([1, 2, 3])))
     assert few is not None
     assert few.random, "three rows are in order by chance"
 
@@ -213,8 +213,8 @@ def test_bom_and_comments(tmp_path: Path) -> None:
     ],
 )
 def test_labels_are_read(label: str, yes: list[str], no: list[str]) -> None:
-    assert [v for v in yes if not reads(label)(v)] == []
-    assert [v for v in no if reads(label)(v)] == []
+    assert [v for v in yes if not label_reader(label)(v)] == []
+    assert [v for v in no if label_reader(label)(v)] == []
 
 
 def test_a_hierarchy_reads_its_own_labels() -> None:

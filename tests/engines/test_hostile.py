@@ -14,7 +14,7 @@ from maskwright.errors import InputError
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
 from maskwright.policy.policy import Policy
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, Source, groups, policy, table
 
 RECODINGS = ["generalise", "bucketize", "permute"]
@@ -24,7 +24,7 @@ def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> t
     """Publish to a folder and verify it; the columns and, for each, how often each value was published."""
     out = folder / "release"
     publish_release(Job(source, Policy.load(asked), out, overwrite=out.exists(), engine=engine))
-    assert verify(out).ok
+    assert verify_folder(out).ok
     assert not list(folder.rglob(CANARY)), "something of the table was run"
     opened = open_engine()  # whatever wrote it
     try:

@@ -263,8 +263,8 @@ def in_child(question: Callable[[], str]) -> str:
 
 def next_start(place: Place) -> None:
     """What every command does before it begins."""
-    store.recover(place.destination)
-    store.recover(place.work / "comparison")
+    store.recover_destination(place.destination)
+    store.recover_destination(place.work / "comparison")
     for folder in [place.work, place.state, *place.state.rglob("*")]:
         disk.sweep_parts(folder)
     if place.output == "register":

@@ -73,7 +73,7 @@ def test_recovery_puts_back_what_was_moved_aside(tmp_path: Path) -> None:
     publish(tmp_path / "r", "old")
     (tmp_path / "r").rename(tmp_path / ".r.maskwright-0123456789abcdef.old")
     (tmp_path / ".r.maskwright-0123456789abcdef.new").mkdir()
-    assert len(store.recover(tmp_path / "r")) == 2
+    assert len(store.recover_destination(tmp_path / "r")) == 2
     assert (tmp_path / "r/public/data.csv").read_text() == "old"
     assert hidden(tmp_path) == []
 
@@ -81,7 +81,7 @@ def test_recovery_puts_back_what_was_moved_aside(tmp_path: Path) -> None:
 def test_recovery_leaves_a_live_run_alone(tmp_path: Path) -> None:
     with store.Staging(tmp_path / "r") as stage:
         fill(stage, "live")
-        assert store.recover(tmp_path / "r") == []
+        assert store.recover_destination(tmp_path / "r") == []
         stage.commit()
     assert (tmp_path / "r/public/data.csv").read_text() == "live"
 
@@ -89,7 +89,7 @@ def test_recovery_leaves_a_live_run_alone(tmp_path: Path) -> None:
 def test_recovery_leaves_other_names_alone(tmp_path: Path) -> None:
     (tmp_path / ".other.maskwright-0123456789abcdef.new").mkdir()
     (tmp_path / ".r.backup").mkdir()
-    assert store.recover(tmp_path / "r") == []
+    assert store.recover_destination(tmp_path / "r") == []
     assert sorted(hidden(tmp_path)) == [".other.maskwright-0123456789abcdef.new", ".r.backup"]
 
 
@@ -162,14 +162,14 @@ def test_recovery_does_not_follow_links_or_take_what_others_planted(tmp_path: Pa
     for what in ("old", "new"):
         (tmp_path / f".r.maskwright-{token}.{what}").symlink_to(victim)
     (tmp_path / f".r.maskwright-{token}.lock").symlink_to(victim / "created")
-    assert store.recover(tmp_path / "r") == []
+    assert store.recover_destination(tmp_path / "r") == []
     assert [p.name for p in victim.iterdir()] == ["file"]
     assert not (tmp_path / "r").exists()
     if os.geteuid() == 0:
         planted = tmp_path / ".r.maskwright-fedcba9876543210.old"
         planted.mkdir()
         os.chown(planted, 65534, 65534)
-        store.recover(tmp_path / "r")
+        store.recover_destination(tmp_path / "r")
         assert not (tmp_path / "r").exists()
 
 
@@ -184,7 +184,7 @@ def test_recovery_where_nothing_can_be_changed(tmp_path: Path, monkeypatch: pyte
         return opened(path, flags, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "open", protected)
-    assert store.recover(tmp_path / "r") == []
+    assert store.recover_destination(tmp_path / "r") == []
 
 
 def test_recovery_keeps_the_old_release_when_its_place_was_taken_before_the_new_one_came(
@@ -196,7 +196,7 @@ def test_recovery_keeps_the_old_release_when_its_place_was_taken_before_the_new_
         parents=True
     )  # killed before it was moved
     (tmp_path / "r").mkdir()  # and the user made the folder anew
-    [told, _] = store.recover(tmp_path / "r")
+    [told, _] = store.recover_destination(tmp_path / "r")
     kept = tmp_path / "r-old-0123456789abcdef"
     assert str(kept) in told
     assert (kept / "public/data.csv").read_text() == "old"

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import maskwright as mw
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import spoil, value
 from tests.fuzz.tables import TYPES
@@ -302,7 +302,7 @@ class Damaged(Target):
         file: Path = rng.choice(sorted(p for p in folder.rglob("*") if p.is_file()))
         file.write_bytes(spoil(rng, file.read_bytes(), 2))
         if way == 6:
-            verify(folder)
+            verify_folder(folder)
         elif rng.random() < 0.5:
             mw.attack(folder)
         else:

@@ -17,7 +17,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from maskwright.worlds.statements.language import parse_statements
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
@@ -183,6 +183,6 @@ class Releases(Target):
                 "something was left behind"
             )
             raise
-        assert verify(out).ok
+        assert verify_folder(out).ok
         if way == 2:
             mw.attack(out)

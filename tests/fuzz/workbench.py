@@ -21,7 +21,7 @@ from maskwright.errors import UsageError
 from maskwright.workbench import jobs, worker
 from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import Keys
+from maskwright.workbench.security import AccessKeys
 from maskwright.workbench.workspace import Workspace
 from tests.fuzz.harness import LONGEST_MESSAGE, Target
 from tests.fuzz.requests import DAY, Request, request
@@ -56,7 +56,7 @@ class Requests(Target):
         write_csv(outside / "secret.csv", [[MARK, *row[1:]] for row in patients(24)])
         (tables / "link.csv").symlink_to(outside / "secret.csv")
         self.space = Workspace(self.folder / "workspace")
-        self.keys = Keys(8765, frozenset(), upload_limit=100_000)
+        self.keys = AccessKeys(8765, frozenset(), upload_limit=100_000)
         self.app = create_app(self.space, self.keys, Roots.of([tables]))
         self.loop = asyncio.new_event_loop()
         self.known = {
@@ -171,7 +171,7 @@ class Requests(Target):
         for board in [self.space.jobs, *(p.jobs for p in self.space.projects())]:
             for job in board.all():
                 if job.state == "interrupted" and job.folder not in self.kept:
-                    worker.execute(worker.Run(job.folder))
+                    worker.execute_job(worker.WorkerRun(job.folder))
                     assert "internal error" not in str(job.outcome), job.outcome
 
     def _keep(self) -> None:

@@ -15,7 +15,7 @@ import maskwright as mw
 from maskwright.domain.release import Release
 from maskwright.errors import HierarchyError, PolicyNotMet
 from maskwright.policy.policy import Policy
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 
 LATTICE = "{name: optimal-lattice, suppression: 60%, suppress: small-classes}"
 POLICY = """
@@ -44,7 +44,7 @@ def release(
     made = mw.anonymize(folder / "t.csv", Policy.load(folder / "p.yaml"), seed=1)
     made.save(folder / "out")
     public = folder / "out" / "public"
-    assert verify(folder / "out").ok
+    assert verify_folder(folder / "out").ok
     return made, {p.name: p.read_bytes() for p in sorted(public.iterdir())}
 
 

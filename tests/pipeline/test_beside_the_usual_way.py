@@ -17,10 +17,10 @@ from maskwright.engines.duckdb.database import Database, told
 from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.engines.duckdb.opening import _foreign
 from maskwright.errors import InputError, PolicyError, PolicyNotMet, UsageError
-from maskwright.folder.store import readable
+from maskwright.folder.store import is_readable
 from maskwright.pipeline.attacking import adversary_named
 from maskwright.runtime.memory_budget import MemoryBudget, machine_memory
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import leftovers, write_csv
 
 AGES: dict[str, Any] = {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 40]}}}
@@ -45,7 +45,7 @@ def test_numbers_of_64_bits_without_a_sign(tmp_path: Path) -> None:
     mw.anonymize(tmp_path / "t.parquet", asked, tmp_path / "r")
     there = pl.read_parquet(tmp_path / "r/public/quasi-identifiers.parquet")
     assert Counter(map(int, there["number"].to_list())) == Counter(ids)
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
 
 
 def test_names_with_another_delimiter(tmp_path: Path) -> None:
@@ -54,12 +54,12 @@ def test_names_with_another_delimiter(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "t.csv", rows, ["age;x;y", "d"])
     asked = policy({"age;x;y": "quasi-identifier", "d": "sensitive"}, input={"delimiter": ","})
     assert mw.anonymize(source, asked, tmp_path / "r").ok
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     (tmp_path / "r/public/data.csv").write_text(
         (tmp_path / "r/public/data.csv").read_text().replace(";", "_").replace(",", ";"), encoding="utf-8"
     )
     with pytest.raises(InputError):
-        verify(tmp_path / "r", recount_only=True)  # read with the delimiter that it has: other columns
+        verify_folder(tmp_path / "r", recount_only=True)  # read with the delimiter that it has: other columns
 
 
 def people(path: Path, n: int = 60) -> Path:
@@ -97,7 +97,7 @@ def test_saved_when_the_input_is_gone(tmp_path: Path, keep: str, unit: str | Non
     source.unlink()
     release.save(tmp_path / "r", keep_private=keep)
     if keep == "all":
-        assert verify(tmp_path / "r").ok
+        assert verify_folder(tmp_path / "r").ok
 
 
 def test_no_copy_of_the_release_stays_in_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_a_manifest_of_wrong_types(field: str, value: Any, tmp_path: Path) -> No
         manifest[place] = value
     file.write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(InputError, match="not a manifest of ours"):
-        verify(tmp_path / "r")
+        verify_folder(tmp_path / "r")
 
 
 def test_private_may_belong_to_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,8 +195,8 @@ def test_private_may_belong_to_somebody_else(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Path, "is_file", refused)  # root may read everything
     monkeypatch.setattr("os.access", lambda path, mode: "private" not in Path(path).parts)
-    assert not readable(tmp_path / "r/private/manifest.json")
-    result = verify(tmp_path / "r")
+    assert not is_readable(tmp_path / "r/private/manifest.json")
+    result = verify_folder(tmp_path / "r")
     assert result.ok
     assert any("belongs to somebody else" in note for note in result.notes)
 

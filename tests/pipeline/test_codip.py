@@ -15,7 +15,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import NotVerified, PolicyError, PolicyNotMet
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.amounts import crossed
 from tests.patients import Command, write_csv
 
@@ -77,7 +77,7 @@ GIVEN = {"plan": [["job", "income"], ["symptoms"]]}
 def test_any_method_makes_the_tables(base: str, recoding: str, source: Path, tmp_path: Path) -> None:
     release = mw.anonymize(source, policy({**GIVEN, "base": base}, recoding=recoding), tmp_path / "r")
     assert release.ok
-    checked = verify(tmp_path / "r")
+    checked = verify_folder(tmp_path / "r")
     assert checked.ok, checked.problems
     assert {v.part for v in checked.verdicts} == {"table-1", "table-2"}
     assert len(release.groupings) == 2
@@ -188,14 +188,14 @@ def test_a_changed_table_is_noticed(source: Path, tmp_path: Path) -> None:
     path = tmp_path / "r/public/table-2.csv"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n")
-    found = verify(tmp_path / "r", recount_only=True)
+    found = verify_folder(tmp_path / "r", recount_only=True)
     assert not found.ok
     path.write_text("\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",plague"]) + "\n")
-    changed = verify(tmp_path / "r")
+    changed = verify_folder(tmp_path / "r")
     assert not changed.ok
     path.unlink()
     with pytest.raises(NotVerified, match="missing"):
-        verify(tmp_path / "r")
+        verify_folder(tmp_path / "r")
 
 
 REFUSED = [

@@ -14,7 +14,7 @@ import pytest
 import maskwright as mw
 from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.amounts import crossed
 from tests.patients import forget, write_csv
 
@@ -75,7 +75,7 @@ def test_every_method_is_here() -> None:
 def test_published_and_verified(name: str, recoding: str, source: Path, tmp_path: Path) -> None:
     release = mw.anonymize(source, policy(name, recoding), tmp_path / "r")
     assert release.ok
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     g = release.grouping
     assert g.published_rows + g.dropped_rows == len(ROWS)
     tables = {n: pd.read_csv(path, dtype=str) for n, path in release.tables.items()}
@@ -95,7 +95,7 @@ def test_the_groups_of_any_method_can_be_anatomized(name: str, source: Path, tmp
     made = policy(name, "bucketize").to_dict()
     made["method"] |= {"anatomize": 4}
     release = mw.anonymize(source, made, tmp_path / "r")
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     g = release.grouping
     assert g.search["anatomized"] == 4
     assert g.published_rows + g.dropped_rows == len(ROWS)
@@ -118,7 +118,7 @@ def test_ranges_of_a_numeric_sensitive_column_alone(recoding: str, source: Path,
         "recoding": {"name": "bucketize"} if recoding == "bucketize" else recoding,
     }
     release = mw.anonymize(source, made, tmp_path / "r")
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     counts = release.grouping.classes.sensitive["age"]
     ranges = sorted(
         (min(map(int, held)), max(map(int, held))) for held in map(counts.of_class, range(counts.n_classes))

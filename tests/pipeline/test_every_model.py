@@ -13,7 +13,7 @@ import maskwright as mw
 from maskwright.errors import PolicyNotMet
 from maskwright.folder.saved_state import load_grouping
 from maskwright.models import MODELS
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.amounts import first_of_each
 from tests.patients import write_csv
 
@@ -95,7 +95,7 @@ def test_published_and_verified(name: str, use: str, source: Path, tmp_path: Pat
     release = mw.anonymize(source, policy(tmp_path, *others, wanted), tmp_path / "r")
     assert release.ok
     assert {v.model for v in release.verdicts} >= {name}
-    result = verify(tmp_path / "r")
+    result = verify_folder(tmp_path / "r")
     assert result.ok, result.problems
     measured = {(v.model, v.attribute): v.worst for v in release.verdicts}
     assert {(v.model, v.attribute): v.worst for v in result.verdicts} == measured
@@ -105,7 +105,7 @@ def test_all_of_them_together(source: Path, tmp_path: Path) -> None:
     require = [{"model": name, **parameters} for name, parameters in REQUIRE.items()]
     release = mw.anonymize(source, policy(tmp_path, *require), tmp_path / "r")
     assert release.ok
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
 
 
 @pytest.mark.parametrize("name", ["samarati", "incognito", "local-recoding"])
@@ -113,7 +113,7 @@ def test_other_methods(name: str, source: Path, tmp_path: Path) -> None:
     require = [{"model": m, **REQUIRE[m]} for m in ("k-anonymity", "t-closeness", "distinct-l-diversity")]
     release = mw.anonymize(source, policy(tmp_path, *require, name=name), tmp_path / "r")
     assert release.ok
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
 
 
 @pytest.mark.parametrize("rows", ["drop", "star"])
@@ -125,7 +125,7 @@ def test_suppressed_rows(suppress: str, rows: str, source: Path, tmp_path: Path)
     options = {"suppression": "10%", "suppress": suppress, "suppressed_rows": rows}
     release = mw.anonymize(source, policy(tmp_path, *require, **options), tmp_path / "r")
     assert release.ok
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     if rows == "drop":
         assert release.grouping.published_rows + release.grouping.suppressed_rows == 52
     else:
@@ -170,7 +170,7 @@ def test_classes_are_compared_with_the_groups_they_were_split_from(tmp_path: Pat
         return tmp_path / out
 
     folder = publish("out", name="mondrian", cut="relaxed", choose="range")
-    verified = verify(folder)
+    verified = verify_folder(folder)
     assert verified.ok
     assert load_grouping(folder / "private").ancestors is not None
     (closeness,) = [v for v in verified.verdicts if v.model == "nt-closeness"]
@@ -178,6 +178,6 @@ def test_classes_are_compared_with_the_groups_they_were_split_from(tmp_path: Pat
     with pytest.raises(PolicyNotMet, match="nt-closeness"):
         publish("other", name="greedy-grouping", l=4)
     (folder / "private" / "classes.json").unlink()
-    without = verify(folder, recount_only=True)
+    without = verify_folder(folder, recount_only=True)
     assert not without.ok
     assert any("the whole table is the only group" in note for note in without.notes)

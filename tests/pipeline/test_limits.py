@@ -25,7 +25,7 @@ from maskwright.engines.duckdb import watching
 from maskwright.errors import Cancelled, DestinationError, HierarchyError, PolicyError, UsageError
 from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Event
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import HEADER, patients
 from tests.support import needs
 
@@ -217,7 +217,7 @@ def test_finest_is_the_same_as_coarsening_the_table_before(
     files = sorted(p.name for p in (tmp_path / "one" / "public").glob("*.csv") if p.name != "mapping.csv")
     for name in files:
         assert rows(tmp_path / "one" / "public" / name) == rows(tmp_path / "two" / "public" / name)
-    assert verify(tmp_path / "two").ok
+    assert verify_folder(tmp_path / "two").ok
     assert mw.attack(tmp_path / "two")
 
 
@@ -358,14 +358,14 @@ def test_a_disk_that_is_really_small(tmp_path: Path) -> None:
 def test_rows_that_do_not_fit_in_memory_count(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from maskwright.pipeline.resource_checks import Output, check_disk
+    from maskwright.pipeline.resource_checks import DiskOutput, check_disk
 
     monkeypatch.setattr("maskwright.pipeline.resource_checks.shutil.disk_usage", lambda _: Usage(0, 0, 10**9))
-    check_disk(Output(tmp_path, True, None, True), table, 3 * 10**9, 100_000_000)
+    check_disk(DiskOutput(tmp_path, True, None, True), table, 3 * 10**9, 100_000_000)
     with pytest.raises(
         DestinationError, match=r"has 1 GB free, and about 1\.4 GB are needed: nothing for the release"
     ):
-        check_disk(Output(tmp_path, False, None, True), object(), 10**9, 100_000_000)
+        check_disk(DiskOutput(tmp_path, False, None, True), object(), 10**9, 100_000_000)
 
 
 # --- progress -----------------------------------------------------------------------------------------

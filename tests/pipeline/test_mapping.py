@@ -12,7 +12,7 @@ import yaml
 import maskwright as mw
 from maskwright.domain.release import AppliedMapping
 from maskwright.errors import UsageError
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import HEADER, POLICY, patients
 
 
@@ -75,7 +75,7 @@ def test_it_adds_up(table: Path, method: dict[str, str], recoding: object, tmp_p
     ]
     assert (tmp_path / "r/private/mapping.csv").exists() == mapping.reveals
     assert (tmp_path / "r/public/mapping.csv").exists() != mapping.of_published.reveals
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
 
 
 def test_public_only_when_every_value_is_published(table: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import write_csv
 
 COLUMNS = ["zip", "sex", "disease"]
@@ -58,10 +58,10 @@ def test_k_map_counts_the_population(tmp_path: Path) -> None:
     assert release.verdicts[0].worst == min(
         people_matching(tmp_path, z, s) for z, s in zip(found["zip"], found["sex"], strict=True)
     )
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     (tmp_path / "r/private/classes.json").unlink()
     with pytest.raises(NotVerified, match="more than its own rows"):
-        verify(tmp_path / "r", recount_only=True)
+        verify_folder(tmp_path / "r", recount_only=True)
 
 
 def test_delta_presence(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_k_anonymity_of_chosen_columns(tmp_path: Path) -> None:
     one = {"model": "k-anonymity", "k": 2, "on": [["zip"], ["sex"]]}
     release = mw.anonymize(source, policy(tmp_path, one, population=None), tmp_path / "r")
     assert release.grouping.levels == (0, 0), "each column alone is shared by two"
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     both = {"model": "k-anonymity", "k": 2, "on": [["zip", "sex"]]}
     assert mw.anonymize(source, policy(tmp_path, both, population=None)).grouping.levels != (0, 0)
     with pytest.raises(PolicyError, match="unit"):

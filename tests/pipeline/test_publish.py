@@ -22,7 +22,7 @@ from maskwright.folder.saved_state import load_grouping
 from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.random_keys import NAME
 from maskwright.runtime.events import Event
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import HEADER, POLICY, leftovers, linkage, patients, write_csv
 
 
@@ -55,7 +55,7 @@ def test_a_release_on_disk(table: Path, policy: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     assert stat.S_IMODE((tmp_path / "release/private").stat().st_mode) == 0o700
     assert not leftovers(tmp_path)
-    assert verify(tmp_path / "release").ok
+    assert verify_folder(tmp_path / "release").ok
 
 
 def test_sensitive_and_insensitive_values_stay_with_their_rows(
@@ -84,7 +84,7 @@ def test_sensitive_and_insensitive_values_stay_with_their_rows(
 def test_keep_private(table: Path, policy: Path, tmp_path: Path) -> None:
     mw.anonymize(table, policy, tmp_path / "a", keep_private="none")
     assert not (tmp_path / "a/private").exists()
-    assert verify(tmp_path / "a").ok
+    assert verify_folder(tmp_path / "a").ok
     mw.anonymize(table, policy, tmp_path / "b", keep_private="report")
     assert (tmp_path / "b/private/report.html").exists()
     assert not (tmp_path / "b/private/state.npz").exists()
@@ -187,7 +187,7 @@ def test_a_path_gives_a_duckdb_relation(table: Path, policy: Path) -> None:
 def test_save_writes_the_table_that_was_handed_over(policy: Path, tmp_path: Path) -> None:
     release = mw.anonymize(pd.DataFrame(frame()), policy)
     path = release.save(tmp_path / "release")
-    assert verify(path).ok
+    assert verify_folder(path).ok
     assert len(pd.read_parquet(path / "public/data.parquet")) == len(release.table)
     with pytest.raises(mw_error("DestinationError")):
         release.save(tmp_path / "release")
@@ -235,14 +235,14 @@ def test_people_are_counted_not_rows() -> None:
 
 def test_a_unit_release_is_verified_in_people(tmp_path: Path) -> None:
     mw.anonymize(visits(), VISITS, tmp_path / "r")
-    result = verify(tmp_path / "r")
+    result = verify_folder(tmp_path / "r")
     assert result.ok
     assert result.verdicts[0].worst == 3
     people = json.loads((tmp_path / "r/private/classes.json").read_text())
     assert sorted(people["people"]) == [3, 3]
     (tmp_path / "r/private/classes.json").unlink()
     with pytest.raises(NotVerified, match="rows per person"):
-        verify(tmp_path / "r")
+        verify_folder(tmp_path / "r")
 
 
 def test_nobody_is_hidden_in_their_own_rows() -> None:

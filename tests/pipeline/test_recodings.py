@@ -13,7 +13,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import NotVerified, PolicyError
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.amounts import crossed
 from tests.patients import POLICY, forget, linkage, patients, write_csv
 
@@ -48,7 +48,7 @@ def test_bucketize(source: Path, tmp_path: Path, method: str) -> None:
     assert people["group"].value_counts().to_dict() == values["group"].value_counts().to_dict()
     found = [Counter(part["disease"]) for _, part in values.groupby("group")]
     assert sorted(found, key=str) == groups_of(release)
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     assert linkage(release).measures["after"]["unique"] == 40, (
         "exact values single everybody out, and it says so"
     )
@@ -77,7 +77,7 @@ def test_permute_shuffles_inside_groups(source: Path, tmp_path: Path) -> None:
         assert sorted(found, key=str) == groups_of(release)
         same = sum(true[a, z] == d for a, z, d in zip(data["age"], data["zip"], data["disease"], strict=True))
         assert same < 40
-        assert verify(tmp_path / name).ok
+        assert verify_folder(tmp_path / name).ok
     assert len(orders) > 1
 
 
@@ -94,12 +94,12 @@ def test_tampering_is_found(source: Path, tmp_path: Path) -> None:
     path.write_text("\n".join(lines[:-1]) + "\n")
     assert any("changed" in p for p in _problems(tmp_path / "r"))
     with pytest.raises(NotVerified, match="same groups"):
-        verify(tmp_path / "r", recount_only=True)
+        verify_folder(tmp_path / "r", recount_only=True)
 
 
 def _problems(path: Path) -> list[str]:
     try:
-        return list(verify(path).problems)
+        return list(verify_folder(path).problems)
     except NotVerified as problem:
         return [f"changed: {problem}"]
 

@@ -13,7 +13,7 @@ import yaml
 import maskwright as mw
 from maskwright.domain.spreadsheets import escape_cell, would_run
 from maskwright.errors import InputError
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.amounts import crossed
 from tests.patients import HEADER, POLICY, leftovers, patients, write_csv
 
@@ -57,17 +57,17 @@ def test_values_are_refused_escaped_or_allowed(tmp_path: Path, column: str, reco
     assert not leftovers(tmp_path)
     mw.anonymize(source, exact | {"output": {"formulas": "escape"}}, out)
     assert not dangerous(out)
-    assert verify(out).ok
-    assert verify(out, recount_only=True).ok
+    assert verify_folder(out).ok
+    assert verify_folder(out, recount_only=True).ok
     written = "".join(p.read_text(encoding="utf-8") for p in (out / "public").glob("*.csv"))
     assert escape_cell(EVIL) in written.replace('""', '"')
     assert all(t["escaped"] for t in json.loads((out / "public" / "manifest.json").read_text())["tables"])
     assert "apostrophe" in (out / "public" / "data-card.html").read_text(encoding="utf-8")
     mw.anonymize(source, exact | {"output": {"formulas": "allow"}}, out, overwrite=True)
     assert dangerous(out / "public")
-    assert verify(out).ok
+    assert verify_folder(out).ok
     mw.anonymize(source, exact | {"output": {"format": "parquet"}}, out, overwrite=True)
-    assert verify(out).ok
+    assert verify_folder(out).ok
 
 
 def test_an_escaped_release_that_was_edited_is_rejected(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_an_escaped_release_that_was_edited_is_rejected(tmp_path: Path) -> None:
     data = out / "public" / "data.csv"
     data.write_text(data.read_text(encoding="utf-8").replace("'=HYPER", "'=hyper", 1), encoding="utf-8")
     with pytest.raises(mw.errors.NotVerified, match="did not have"):
-        verify(out)
+        verify_folder(out)
 
 
 def test_labels_of_a_hierarchy(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_labels_of_a_hierarchy(tmp_path: Path) -> None:
     mw.anonymize(source, file, out)
     assert not dangerous(out), "mapping.csv too"
     assert (out / "private" / "mapping.csv").exists()
-    assert verify(out).ok
+    assert verify_folder(out).ok
 
 
 def test_column_names(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_column_names(tmp_path: Path) -> None:
     assert (out / "public" / "data.csv").read_text(encoding="utf-8").splitlines()[
         0
     ] == "age,zip,sex,'=disease,'+ward"
-    assert verify(out).ok
+    assert verify_folder(out).ok
     assert not dangerous(out)
 
 
@@ -121,7 +121,7 @@ def test_several_tables_and_their_plans(tmp_path: Path) -> None:
     mw.anonymize(source, asked, out)
     assert (out / "private" / "plans.csv").exists()
     assert not dangerous(out)
-    assert verify(out).ok
+    assert verify_folder(out).ok
 
 
 def test_names_in_plans(tmp_path: Path) -> None:
@@ -157,4 +157,4 @@ def test_negative_numbers_are_no_formulas(tmp_path: Path) -> None:
     assert "-10..-1" in (out / "public" / "data.csv").read_text(encoding="utf-8"), (
         "our own labels are no formulas"
     )
-    assert verify(out).ok
+    assert verify_folder(out).ok

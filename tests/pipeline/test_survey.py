@@ -16,7 +16,7 @@ from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import InputError, MaskwrightError, PolicyError, PolicyNotMet
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import prepared_run
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import write_csv
 
 COLUMNS = ["age", "sex", "disease", "home", "w"]
@@ -98,8 +98,8 @@ def test_the_gate_is_what_is_recounted(method: str, source: Path, tmp_path: Path
     public = pd.read_csv(tmp_path / "r/public/data.csv", dtype=str, keep_default_na=False)
     assert list(public.columns) == ["age", "sex", "disease"]
     (gate,) = [v for v in release.verdicts if v.model == "individual-risk"]
-    assert verify(tmp_path / "r").ok
-    (again,) = [v for v in verify(tmp_path / "r").verdicts if v.model == "individual-risk"]
+    assert verify_folder(tmp_path / "r").ok
+    (again,) = [v for v in verify_folder(tmp_path / "r").verdicts if v.model == "individual-risk"]
     assert again.worst == gate.worst
     saved, here = linkage(tmp_path / "r"), linkage(release)
     assert saved.as_dict() == here.as_dict()
@@ -144,7 +144,7 @@ def test_a_size_alone(source: Path, tmp_path: Path) -> None:
     }
     sizes = Counter((row[0], row[1]) for row in ROWS)
     assert found["before"]["highest"] == pytest.approx(max(plain_risk(f, 10 * f) for f in sizes.values()))
-    assert verify(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     page = (tmp_path / "r/private/report.html").read_text("utf-8")
     for text in ("Who could re-identify people", "Estimated for the population", "Zayatz", "no guarantee"):
         assert text in page

@@ -20,7 +20,7 @@ from maskwright.errors import MaskwrightError
 from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.folder_contents import Written, data_dictionary, for_readers
-from maskwright.pipeline.history import Looked
+from maskwright.pipeline.history import EarlierLooks
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import Run
 from maskwright.pipeline.publish import publish_release as publish
@@ -76,7 +76,7 @@ class SmallRun(Run):
     whole = False
 
     def look(self, fingerprint: str) -> None:
-        self.looked = Looked()
+        self.looked = EarlierLooks()
 
     def make(self, prepared: Prepared | None = None) -> Any:
         ready = prepared or self.prepare()

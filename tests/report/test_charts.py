@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from maskwright.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, ticks
+from maskwright.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Series, axis_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -62,7 +62,7 @@ def test_every_mark_has_a_tooltip() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.0137), (3, 977), (-2, 2), (0, 45_222)])
 def test_ticks_are_round_and_inside(low: float, high: float) -> None:
-    found = ticks(low, high)
+    found = axis_ticks(low, high)
     assert 2 <= len(found) <= 8
     assert all(low <= t <= high for t in found)
     mantissas = {re.sub(r"[.0e+-]", "", f"{found[1] - found[0]:.6g}")}

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.report.estimate import EXAMPLE, estimate
+from maskwright.report.estimate import EXAMPLE, estimate_count
 from tests.patients import POLICY, patients, write_csv
 
 
@@ -33,7 +33,7 @@ def test_against_every_dealing(drawn: list[tuple[int, int, int]]) -> None:
         values = [1] * m + [0] * (n - m)
         by_group.append([sum(dealt[:a]) for dealt in itertools.permutations(values)])
     counts = [sum(way) for way in itertools.product(*by_group)]
-    found = estimate(drawn)
+    found = estimate_count(drawn)
     mean = Fraction(sum(counts), len(counts))
     assert found.mean == mean
     assert found.variance == Fraction(sum(c * c for c in counts), len(counts)) - mean * mean
@@ -41,7 +41,7 @@ def test_against_every_dealing(drawn: list[tuple[int, int, int]]) -> None:
 
 
 def test_the_worked_example() -> None:
-    found = estimate(EXAMPLE)
+    found = estimate_count(EXAMPLE)
     assert (found.mean, found.variance, found.least, found.most) == (
         Fraction(17, 10),
         Fraction(41, 100),
@@ -76,6 +76,6 @@ def test_the_query_of_the_card_runs_on_the_files(tmp_path: Path, recoding: str) 
         row["group"] for row in known if row["age"] == "20"
     )  # the first label of the first column
     values = Counter(row["group"] for row in secret if row["disease"] == "flu")
-    expected = estimate([(size[g], having[g], values[g]) for g in size])
+    expected = estimate_count([(size[g], having[g], values[g]) for g in size])
     assert expected.mean > 0
     assert answer[0] == pytest.approx(float(expected.mean))

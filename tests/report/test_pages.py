@@ -14,7 +14,7 @@ import yaml
 
 import maskwright as mw
 from maskwright.report.charts import STYLE
-from maskwright.report.html import page, table
+from maskwright.report.html import html_page, html_table
 from tests.patients import POLICY, patients, write_csv
 
 # What is written on what: text, and (from 3:1 on) lines and marks that carry meaning.
@@ -181,6 +181,6 @@ def test_print_is_light_and_shows_what_is_folded() -> None:
 
 def test_texts_of_the_data_are_escaped() -> None:
     nasty = "<script>alert('x')</script>"
-    text = page(nasty, table((nasty,), [(nasty,)], caption=nasty), contents=[("a", nasty)])
+    text = html_page(nasty, html_table((nasty,), [(nasty,)], caption=nasty), contents=[("a", nasty)])
     assert "<script>" not in text
     assert "alert" in Page(text).texts["th"][0]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.report.bars import distribution, paired, percent
+from maskwright.report.bars import as_percent, distribution_bars, paired_bars
 from maskwright.report.usefulness import Shares, named_groupings, spreads_of
 from tests.patients import POLICY, patients, write_csv
 
@@ -70,16 +70,16 @@ def _widths(picture: str) -> list[float]:
 
 
 def test_bars_are_as_long_as_their_shares() -> None:
-    first, second = _widths(paired("alt", [("a", 0.5, 0.25)], full=1.0))
+    first, second = _widths(paired_bars("alt", [("a", 0.5, 0.25)], full=1.0))
     assert first == pytest.approx(2 * second, abs=0.2)
-    whole = _widths(paired("alt", [("a", None, 1.0)], full=1.0))
+    whole = _widths(paired_bars("alt", [("a", None, 1.0)], full=1.0))
     assert whole[0] == pytest.approx(2 * first, abs=0.2)
 
 
 def test_many_values_are_put_together() -> None:
     many = [(f"v{i}", 1 / 100) for i in range(100)]
-    assert len(_widths(distribution("alt", many, "before", ordered=True))) <= 40
-    shown = distribution("alt", many, "before")
+    assert len(_widths(distribution_bars("alt", many, "before", ordered=True))) <= 40
+    shown = distribution_bars("alt", many, "before")
     assert len(_widths(shown)) == 10 and "91 others" in shown and "91.0%" in shown
 
 
@@ -87,4 +87,4 @@ def test_many_values_are_put_together() -> None:
     ("share", "text"), [(0, "0%"), (1, "100%"), (0.2, "20.0%"), (0.0312, "3.1%"), (0.0004, "0.04%")]
 )
 def test_percent(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert as_percent(share) == text

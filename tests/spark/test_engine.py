@@ -31,7 +31,7 @@ from maskwright.engines.sql import table_queries
 from maskwright.errors import HierarchyError, InputError, NotVerified
 from maskwright.hierarchies.intervals import Intervals
 from maskwright.runtime.events import Event
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from tests.patients import HEADER, POLICY, patients, write_csv
 from tests.spark import MARKS
 from tests.spark.cluster import SMALL
@@ -165,7 +165,7 @@ def test_csv_in_and_out(spark: SparkSession, tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "spark" / "public").iterdir()} == {
         "data.csv", "data-card.html", "data-dictionary.json", "manifest.json"
     }  # fmt: skip
-    assert verify(tmp_path / "spark").ok
+    assert verify_folder(tmp_path / "spark").ok
 
 
 def test_a_csv_line_of_the_wrong_length_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -243,11 +243,11 @@ def test_files_do_not_tell_how_the_source_was_stored(
         metadata = parquet.read_metadata(part).metadata or {}
         assert b"secret" not in b"".join(metadata.values())
         assert set(metadata) <= {b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"}
-    assert verify(tmp_path / "5").ok  # with DuckDB, which reads the folder as one table
+    assert verify_folder(tmp_path / "5").ok  # with DuckDB, which reads the folder as one table
     (folder / "part-00000.parquet").rename(folder / "part-99999.parquet")
-    assert not verify(tmp_path / "5").ok
+    assert not verify_folder(tmp_path / "5").ok
     (folder / "part-99999.parquet").unlink()
-    assert not verify(tmp_path / "5").ok
+    assert not verify_folder(tmp_path / "5").ok
 
 
 def test_a_written_table_that_is_wrong_is_not_published(

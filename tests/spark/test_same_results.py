@@ -12,7 +12,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.domain.release import Release
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 from maskwright.worlds.sampling import world_sampler
 from tests.amounts import cases
 from tests.spark import MARKS
@@ -88,7 +88,7 @@ def test_the_release_is_the_same(name: str, spark: SparkSession, source: Path, t
             assert rows(mine[file]) == rows(theirs[file])
         else:
             assert_same_but_for_what_passes(mine[file], theirs[file])
-    assert verify(tmp_path / "spark").ok  # with DuckDB
+    assert verify_folder(tmp_path / "spark").ok  # with DuckDB
 
 
 def assert_same_but_for_what_passes(mine: Path, theirs: Path) -> None:
@@ -119,4 +119,4 @@ def test_permuted_releases_have_the_same_groups(
         with duckdb.connect() as database:
             found = [Counter(database.execute(query, [str(f)]).fetchall()) for f in (mine, theirs)]
         assert found[0] == found[1] and len(found[0]) > 10
-    assert verify(tmp_path / "spark").ok
+    assert verify_folder(tmp_path / "spark").ok

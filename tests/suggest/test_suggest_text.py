@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest import Suggestion
-from maskwright.suggest.sections import as_percent, comment_lines, yaml_flow, yaml_scalar
+from maskwright.suggest.sections import comment_lines, percent_of, yaml_flow, yaml_scalar
 from tests.suggest.conftest import Suggest
 
 HOSTILE = [
@@ -100,7 +100,7 @@ def test_comments_stay_comments() -> None:
 
 
 def test_percentages_never_hide_somebody() -> None:
-    assert [as_percent(n, 10_000) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
+    assert [percent_of(n, 10_000) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
         "0 %", "less than 0.1 %", "0.1 %", "12.3 %", "99.9 %", "100 %",
     ]  # fmt: skip
 

@@ -168,7 +168,7 @@ def test_tables_of_two_releases_are_exchanged(copy: Callable[[Kind], Path], made
 
 # -- a broken product is noticed ------------------------------------------------------------------------------------
 
-measure, compare_files = verify.measure, verify._compare_files
+measure, compare_files = verify.measure_models, verify._compare_files
 
 
 def nothing(*_: object) -> list[Any]:

@@ -13,7 +13,7 @@ import yaml
 
 import maskwright as mw
 from maskwright.errors import InputError, MaskwrightError, NotVerified
-from maskwright.verification.verify import verify
+from maskwright.verification.verify import verify_folder
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def rewrite(release: Path, new: list[str]) -> None:
 
 def fails(release: Path, recount_only: bool = False) -> bool:
     try:
-        return not verify(release, recount_only).ok
+        return not verify_folder(release, recount_only).ok
     except (NotVerified, InputError):
         return True
 
 
 def test_as_written(release: Path) -> None:
-    result = verify(release)
+    result = verify_folder(release)
     assert result.ok
     assert result.rows == len(lines(release)) - 1
 
@@ -68,7 +68,7 @@ def test_another_order_fails_the_hash_and_passes_the_recount(release: Path) -> N
     header, *rows = lines(release)
     rewrite(release, [header, *sorted(rows)])
     assert fails(release)
-    assert verify(release, recount_only=True).ok
+    assert verify_folder(release, recount_only=True).ok
 
 
 def test_one_value_of_the_same_class_fails_the_hash_only(release: Path) -> None:
@@ -77,7 +77,7 @@ def test_one_value_of_the_same_class_fails_the_hash_only(release: Path) -> None:
     card = release / "public/data-card.html"
     card.write_text(card.read_text() + "<!-- -->")
     assert fails(release)
-    assert verify(release, recount_only=True).ok
+    assert verify_folder(release, recount_only=True).ok
 
 
 EDITS: list[Callable[[dict], None]] = [  # type: ignore[type-arg]
@@ -120,7 +120,7 @@ def test_an_edited_private_file(release: Path) -> None:
 def test_a_broken_manifest_is_one_clear_error(release: Path, text: str) -> None:
     (release / "public/manifest.json").write_text(text)
     with pytest.raises(MaskwrightError):
-        verify(release)
+        verify_folder(release)
 
 
 def test_a_manifest_cannot_point_outside(release: Path, tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_a_manifest_cannot_point_outside(release: Path, tmp_path: Path) -> None:
     manifest["tables"][0]["file"] = "../../data.csv"
     path.write_text(json.dumps(manifest))
     with pytest.raises(NotVerified, match="missing"):
-        verify(release, recount_only=True)
+        verify_folder(release, recount_only=True)
 
 
 def test_not_a_release(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is this a release"):
-        verify(tmp_path)
+        verify_folder(tmp_path)
 
 
 @pytest.mark.parametrize("label", ["", "+1", "1.0", "01", "a"])
@@ -156,4 +156,4 @@ def test_groups_of_two_tables_that_are_not_written_alike(
         writer.writerows(rows)
     for recount_only in (False, True):
         with pytest.raises(NotVerified, match="do not have the same groups"):
-            verify(tmp_path / "release", recount_only)
+            verify_folder(tmp_path / "release", recount_only)

@@ -16,7 +16,7 @@ import pytest
 from maskwright.workbench.app import create_app
 from maskwright.workbench.connections import server_of
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import Keys
+from maskwright.workbench.security import AccessKeys
 from maskwright.workbench.workspace import Workspace
 
 NAME = "0123456789abcdef.localhost"  # under which browsers call; tests need not resolve it
@@ -28,7 +28,7 @@ class Bench:
 
     client: httpx.Client
     url: str
-    keys: Keys
+    keys: AccessKeys
     workspace: Workspace
     tables: Path
 
@@ -82,7 +82,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     workspace = Workspace(tmp_path / "workspace")
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    keys = Keys(port, frozenset({NAME}), upload_limit=200_000)
+    keys = AccessKeys(port, frozenset({NAME}), upload_limit=200_000)
     app = create_app(workspace, keys, Roots.of([tables]))
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

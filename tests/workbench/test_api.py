@@ -16,7 +16,7 @@ import pytest
 import maskwright as mw
 from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import Keys
+from maskwright.workbench.security import AccessKeys
 from maskwright.workbench.workspace import Workspace
 from tests.workbench.conftest import Bench, people
 
@@ -480,7 +480,7 @@ def test_a_run_outlives_the_server(bench: Bench, slow: str) -> None:
         job = again.project(slow).jobs.get(run)
         assert job is not None
         assert job.state == "running"
-        create_app(again, Keys(1, frozenset()), Roots.of([bench.tables]))
+        create_app(again, AccessKeys(1, frozenset()), Roots.of([bench.tables]))
         until = time.monotonic() + 90
         while job.state == "running":
             assert time.monotonic() < until

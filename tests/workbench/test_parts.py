@@ -22,15 +22,21 @@ from maskwright.models import MODELS
 from maskwright.policy.policy import Policy
 from maskwright.workbench import forms
 from maskwright.workbench.api.projects import safe_name
-from maskwright.workbench.formats import marked, number, share
-from maskwright.workbench.hierarchy_editor import as_tree_text, built, check_inside, text_of_tree, tree_of
+from maskwright.workbench.formats import as_share, docstring_markup, shown_number
+from maskwright.workbench.hierarchy_editor import (
+    as_tree_text,
+    built_hierarchy,
+    check_inside,
+    text_of_tree,
+    tree_of,
+)
 from maskwright.workbench.roots import Roots
 
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_every_model_has_a_form_that_makes_it(name: str) -> None:
     """What the form offers at first is a valid requirement, and every field is explained."""
-    form = forms.models()[name]
+    form = forms.model_forms()[name]
     assert form.summary.endswith(".")
     for field in form.fields:
         assert field.help, f"{name}.{field.name} is not explained"
@@ -44,7 +50,7 @@ def test_every_model_has_a_form_that_makes_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(METHODS))
 def test_every_method_has_a_form_that_makes_it(name: str) -> None:
-    form = forms.methods()[name]
+    form = forms.method_forms()[name]
     for field in form.fields:
         assert field.help, f"{name}.{field.name} is not explained"
     given_ = {f.name: f.default or ("2" if f.required else "") for f in form.fields}
@@ -53,12 +59,12 @@ def test_every_method_has_a_form_that_makes_it(name: str) -> None:
 
 
 def test_recodings_are_explained() -> None:
-    assert list(forms.recodings()) == ["generalise", "bucketize", "permute"]
-    assert all(text.endswith(".") for text in forms.recodings().values())
+    assert list(forms.recoding_summaries()) == ["generalise", "bucketize", "permute"]
+    assert all(text.endswith(".") for text in forms.recoding_summaries().values())
 
 
 def test_defaults_are_left_out_and_lists_are_read() -> None:
-    form = forms.models()["simple-l-diversity"]
+    form = forms.model_forms()["simple-l-diversity"]
     read = form.read({"l": "3", "attribute": "", "use": "gate", "values": "[HIV, flu]"}, "here")
     assert read == {"l": "3", "use": "gate", "values": ["HIV", "flu"]}
     assert form.read({"l": "3", "use": "search"}, "here") == {"l": "3"}
@@ -129,7 +135,7 @@ POLICY = Policy.load({"columns": {"x": "quasi-identifier"}, "require": [{"model"
 def test_any_chain_can_be_gone_on_with_as_a_tree(
     spec: Any, values: list[str], text: str, tmp_path: Any
 ) -> None:
-    hierarchy = built(spec, "x", values, POLICY, tmp_path)
+    hierarchy = built_hierarchy(spec, "x", values, POLICY, tmp_path)
     assert as_tree_text(hierarchy) == text
     again = Tree(tree=tree_of(text)).build("x", values, tmp_path, ())
     for first, second in zip(hierarchy.levels, again.levels, strict=True):
@@ -169,17 +175,17 @@ def test_files_must_lie_in_the_folder(tmp_path: Any) -> None:
     ],
 )
 def test_numbers_for_people(value: Any, text: str) -> None:
-    assert number(value) == text
+    assert shown_number(value) == text
 
 
 def test_shares() -> None:
-    assert share("1/4") == Fraction(1, 4)
-    assert share("inf") == 0 or share("inf") == float("inf")
-    assert share(3) == 3
+    assert as_share("1/4") == Fraction(1, 4)
+    assert as_share("inf") == 0 or as_share("inf") == float("inf")
+    assert as_share(3) == 3
 
 
 def test_docstrings_become_html_safely() -> None:
-    assert marked("`*` and *any* <b> 2*3*4") == "<code>*</code> and <em>any</em> &lt;b&gt; 2*3*4"
+    assert docstring_markup("`*` and *any* <b> 2*3*4") == "<code>*</code> and <em>any</em> &lt;b&gt; 2*3*4"
 
 
 @pytest.mark.parametrize(

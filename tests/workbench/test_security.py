@@ -16,8 +16,8 @@ import pytest
 
 from maskwright.errors import UsageError
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import BODY_LIMIT, MOST_SESSIONS, OPEN, Guard, Keys, Refused
-from maskwright.workbench.serve import START_PAGE, Options, browser_names, listen, serve
+from maskwright.workbench.security import BODY_LIMIT, MOST_SESSIONS, OPEN, AccessKeys, Guard, Refused
+from maskwright.workbench.serve import START_PAGE, Options, _listening_sockets, browser_names, serve_workbench
 from maskwright.workbench.workspace import Workspace
 from tests.workbench.conftest import NAME, Bench
 
@@ -111,7 +111,7 @@ def test_the_page_that_tells_a_browser_the_address_goes_with_the_server(
     monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: None)
     before = os.umask(0o022)
     try:
-        assert serve(Options([tmp_path], tmp_path / "workspace", port=0)) == 0
+        assert serve_workbench(Options([tmp_path], tmp_path / "workspace", port=0)) == 0
     finally:
         os.umask(before)
     [(url, text, mode)] = opened
@@ -127,7 +127,7 @@ def test_a_cookie_is_of_one_start_on_one_port(bench: Bench, browser: httpx.Clien
     assert value is not None
     assert browser.get("/").status_code == 200
     for port in (bench.keys.port, bench.keys.port + 1):
-        assert Keys(port, bench.keys.names).session(value) is None
+        assert AccessKeys(port, bench.keys.names).session(value) is None
     kept = [p.read_bytes() for p in bench.workspace.root.rglob("*") if p.is_file()]
     assert not any(value.encode() in text or bench.keys.token.encode() in text for text in kept)
 
@@ -442,25 +442,25 @@ def test_a_workspace_is_opened_again_but_nothing_else(tmp_path: Path) -> None:
 
 
 def test_loopback_unless_asked_otherwise() -> None:
-    made = listen(Options(port=0))
+    made = _listening_sockets(Options(port=0))
     assert {listener.getsockname()[0] for listener in made} <= {"127.0.0.1", "::1"}
     assert len({listener.getsockname()[1] for listener in made}) == 1
     for listener in made:
         listener.close()
     for address in ("0.0.0.0", "127.0.0.5"):  # noqa: S104
         with pytest.raises(UsageError, match="without encryption"):
-            listen(Options(host=address, port=0))
+            _listening_sockets(Options(host=address, port=0))
     with pytest.raises(UsageError, match="not an address"):
-        listen(Options(host="somewhere", port=0))
+        _listening_sockets(Options(host="somewhere", port=0))
     with pytest.raises(UsageError, match="cannot be used"):
-        listen(Options(port=70_000))
+        _listening_sockets(Options(port=70_000))
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_nobody_else_has_the_port_on_loopback(address: str) -> None:
     """It listens before anybody is told; a port that somebody has on either address is not used."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = listen(Options(port=0))
+    made = _listening_sockets(Options(port=0))
     port = made[0].getsockname()[1]
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
         with socket.socket(family) as other, pytest.raises(OSError, match="in use"):
@@ -474,7 +474,7 @@ def test_nobody_else_has_the_port_on_loopback(address: str) -> None:
         socket.create_server((address, port), family=family),
         pytest.raises(UsageError, match="cannot be used"),
     ):
-        listen(Options(port=port))
+        _listening_sockets(Options(port=port))
 
 
 def test_browsers_call_by_a_name_that_nobody_knows() -> None:
@@ -489,7 +489,7 @@ def test_browsers_call_by_a_name_that_nobody_knows() -> None:
 @pytest.mark.parametrize("text", ["", "MB", "-1GB", "1", "0MB", "1e3GB", "2 XB", "50%"])
 def test_bad_sizes(text: str) -> None:
     with pytest.raises(UsageError, match=r"--max-upload .* is not an amount; write it as 4GB or 500MB"):
-        serve(Options(max_upload=text))
+        serve_workbench(Options(max_upload=text))
 
 
 def test_an_internal_error_shows_no_data(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,16 +16,16 @@ import numpy as np
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.linkage import matching_risks
 from maskwright.auditing import leaks
-from maskwright.auditing.original import Linked, changed, link, order_kept, rebuilt
+from maskwright.auditing.original import Linked, changed_classes, link_original, order_kept, rebuilt_grouping
 from maskwright.auditing.published import (
     Published,
     Question,
     context_of,
     open_published,
-    requirements,
+    stated_models,
 )
-from maskwright.auditing.result import Audit, Finding
-from maskwright.auditing.strength import strongest
+from maskwright.auditing.result import Audit, AuditFinding
+from maskwright.auditing.strength import strongest_verdicts
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes, Ints
@@ -38,7 +38,7 @@ from maskwright.errors import PolicyError
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.policy.binding import method_of
 
-__all__ = ["Audit", "Finding", "Question", "audit_table"]
+__all__ = ["Audit", "AuditFinding", "Question", "audit_table"]
 
 SINGLE = frozenset({"linkage"})  # attacks on what quasi-identifiers show, not on sensitive values
 
@@ -47,12 +47,12 @@ def audit_table(question: Question, adversary: Adversary | None = None) -> Audit
     """Look at a published table from every side."""
     engine = open_engine()
     try:
-        return _Audit(engine, question).run(adversary)
+        return _Auditor(engine, question).run(adversary)
     finally:
         engine.close()
 
 
-class _Audit:
+class _Auditor:
     """The state of one audit, so that each step reads as one sentence."""
 
     def __init__(self, engine: Engine, question: Question) -> None:
@@ -63,13 +63,13 @@ class _Audit:
         self.published = open_published(engine, question, self.original)
         self.linked: Linked | None = None
         if self.original is not None:
-            self.linked = link(engine, self.published, self.original)
+            self.linked = link_original(engine, self.published, self.original)
         self.notes: list[str] = []
 
     def run(self, adversary: Adversary | None) -> Audit:
         """The audit: requirements judged, beliefs of the adversary, and what else gives people away."""
         published, context = self.published, self.context()
-        models = requirements(published)
+        models = stated_models(published)
         for model in models:
             model.refuse_unknown({s.name: s.values for s in published.specs})
         shown, classes = published.shown.classes, published.classes.classes
@@ -81,7 +81,7 @@ class _Audit:
         required = [
             _required(m, shown if m.about == "quasi-identifiers" else classes, context) for m in models
         ]
-        measured = strongest(shown, classes, context)
+        measured = strongest_verdicts(shown, classes, context)
         beliefs = self.attacks(models, context, adversary)
         findings = sorted(self.findings(shown), key=lambda f: ("high", "warning", "note").index(f.severity))
         return Audit(
@@ -112,7 +112,7 @@ class _Audit:
             method = method_of(policy)
         target, made = Target(published.classes, models, None, context), None
         if self.linked is not None:
-            made = rebuilt(published, self.linked)
+            made = rebuilt_grouping(published, self.linked)
             if made is None:
                 self.notes.append(
                     "the labels do not tell who of the original is in which class, so that the attacks look at the "
@@ -137,20 +137,20 @@ class _Audit:
         """How many people of the population fit each class, in the order of the classes."""
         table = self.engine.open(self.question.population, self.question.reading)
         bare = replace(self.published, specs=())
-        found = link(self.engine, bare, table, population=True)
+        found = link_original(self.engine, bare, table, population=True)
         if found.left_out:
             names = ", ".join(map(repr, found.left_out))
             self.notes.append(f"some labels of {names} fit nobody of the population, or cannot be read")
         return found.people
 
-    def findings(self, shown: Classes) -> Iterator[Finding]:
+    def findings(self, shown: Classes) -> Iterator[AuditFinding]:
         """Every leak that was found in the published table."""
         engine, published = self.engine, self.published
-        yield from leaks.starred(published)
-        yield from leaks.columns(engine, published)
-        yield from leaks.order(engine, published)
-        yield from leaks.containers(published)
-        yield from leaks.cells(published)
+        yield from leaks.starred_rows(published)
+        yield from leaks.identifying_columns(engine, published)
+        yield from leaks.row_order(engine, published)
+        yield from leaks.file_contents(published)
+        yield from leaks.formula_cells(published)
         if shown.population is not None:
             yield _journalist(shown.sizes, shown.population)
         if self.linked is not None and self.original is not None:
@@ -162,27 +162,27 @@ class _Audit:
                     "same_rows": kept.same_rows,
                     "placed": kept.placed,
                 }
-                yield Finding("order", "high", kept.sentence(), figures)
+                yield AuditFinding("order", "high", kept.sentence(), figures)
 
 
-def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
+def _beside(published: Published, linked: Linked) -> Iterator[AuditFinding]:
     """What the comparison with the original shows."""
     summary, rows = linked.summary, published.shown.classes.sizes
     if linked.left_out:
-        yield Finding(
+        yield AuditFinding(
             "original", "note",
             f"the labels of {', '.join(map(repr, linked.left_out))} cannot be read, so that the column is left out of "
             "the linking; a policy with its hierarchy (-p) would help",
             {"columns": list(linked.left_out)},
         )  # fmt: skip
     if not linked.complete:
-        yield Finding(
+        yield AuditFinding(
             "original", "note", "there are very many classes: only some were held against the original"
         )
     highest, average, alone = linked.found
     if highest:
         people = int(summary.tuple_sizes[linked.candidates > 0].sum())
-        yield Finding(
+        yield AuditFinding(
             "original", "high" if alone else "note",
             f"record linkage: of {people:,} people of the original whom a published label fits, {alone:,} fit a single "
             f"row; the highest chance to pick the right row is {number_text(highest)}, the average "
@@ -192,13 +192,13 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
     if linked.complete:
         extra = int((rows - linked.people).clip(min=0).sum())
         if extra:
-            yield Finding(
+            yield AuditFinding(
                 "original", "warning",
                 f"{extra:,} rows are more than the original can explain: quasi-identifiers were invented or distorted",
                 {"rows": extra},
             )  # fmt: skip
-    if wrong := changed(published, linked):
-        yield Finding(
+    if wrong := changed_classes(published, linked):
+        yield AuditFinding(
             "original", "warning",
             f"in {wrong:,} classes the sensitive values are not those of the people behind them: values were changed",
             {"classes": wrong},
@@ -206,7 +206,7 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
     missing = summary.n_people - published.shown.summary.n_people
     if missing:
         word = "fewer" if missing > 0 else "more"
-        yield Finding(
+        yield AuditFinding(
             "original",
             "note",
             f"the table has {abs(missing):,} people {word} than the original",
@@ -214,9 +214,9 @@ def _beside(published: Published, linked: Linked) -> Iterator[Finding]:
         )
 
 
-def _journalist(sizes: Ints, population: Ints) -> Finding:
+def _journalist(sizes: Ints, population: Ints) -> AuditFinding:
     found = matching_risks(sizes, np.maximum(population, sizes))
-    return Finding(
+    return AuditFinding(
         "rows", "high" if found["highest"] == 1 else "note",
         f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so that somebody "
         f"is found with at most {number_text(found['highest'])}; a marketer links {number_text(found['marketer'])} "

@@ -26,7 +26,7 @@ _ONE_SIDE = re.compile(rf"(?P<sign><=|>=|≤|≥|<|>)\s*(?P<end>{Number})|(?P<fr
 _LIST = re.compile(r"\{(?P<inside>.*)\}", re.DOTALL)
 
 
-def reads(label: str) -> Callable[[str], bool]:
+def label_reader(label: str) -> Callable[[str], bool]:
     """What a label stands for, as a test of a value."""
     tests: list[Callable[[str], bool]] = [lambda value: value == label]
     if "*" in label:
@@ -37,7 +37,7 @@ def reads(label: str) -> Callable[[str], bool]:
     listed = _LIST.fullmatch(label)
     parts = re.split(r"[,;]", listed["inside"]) if listed else label.split("|")
     if len(parts) > 1 or listed:
-        inside = [reads(part.strip()) for part in parts if part.strip()]
+        inside = [label_reader(part.strip()) for part in parts if part.strip()]
         tests.append(lambda value: any(test(value) for test in inside))
     if re.fullmatch(r"\d{4}(-\d{2})?", label):
         tests.append(
@@ -106,6 +106,6 @@ def stands_for(
         if label in known:
             result[i, 1:] = [value in known[label] for value in values]
         else:
-            result[i, 1:] = list(map(reads(label), values))
+            result[i, 1:] = list(map(label_reader(label), values))
         result[i, 0] = not label.strip("*")  # `*` may be missing, too
     return result

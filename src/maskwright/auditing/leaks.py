@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.auditing.order import InOrder, Trend, numbered, sorted_inside, trends
+from maskwright.auditing.order import InOrder, Trend, class_numbers, column_trends, sorted_inside
 from maskwright.auditing.published import Domains, Published, is_star
-from maskwright.auditing.result import Finding
+from maskwright.auditing.result import AuditFinding
 from maskwright.domain.classes import Ints
 from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table
@@ -22,7 +22,7 @@ from maskwright.suggest.roles import guess_role
 LIMIT = 1_000_000  # so many rows are looked at for their order
 
 
-def starred(published: Published) -> Iterator[Finding]:
+def starred_rows(published: Published) -> Iterator[AuditFinding]:
     """Rows without quasi-identifiers are a class like any other, and must not hide."""
     shown, people = published.shown, published.shown.classes.sizes
     partly = np.zeros(shown.classes.n, dtype=bool)
@@ -33,7 +33,7 @@ def starred(published: Published) -> Iterator[Finding]:
         size = int(people[shown.starred])
         others = int(np.delete(people, shown.starred).min(initial=total))
         rank = " It is the smallest class." if size < others else f" The smallest other class has {others:,}."
-        yield Finding(
+        yield AuditFinding(
             "rows", "warning" if size < others else "note",
             f"{size:,} of {total:,} people ({size / total:.1%}) are published with * in every quasi-identifier; they "
             f"are one class, and were measured like the others.{rank}",
@@ -43,7 +43,7 @@ def starred(published: Published) -> Iterator[Finding]:
     constant = [x.attribute for x in shown.labels if len(np.unique(x.of_group)) == 1]
     some = int(people[partly].sum())
     if some and some < total and not constant:
-        yield Finding(
+        yield AuditFinding(
             "rows", "note",
             f"{some:,} people have * in some of the quasi-identifiers: such a class is taken as it is written, "
             "although its people could also be in others",
@@ -51,7 +51,7 @@ def starred(published: Published) -> Iterator[Finding]:
         )  # fmt: skip
     missing = int(people[_missing(published)].sum())
     if missing:
-        yield Finding(
+        yield AuditFinding(
             "rows", "note",
             f"{missing:,} people have no value in some quasi-identifier; missing counts as a value of its own, not as "
             "something that matches everything",
@@ -66,7 +66,7 @@ def _missing(published: Published) -> Any:
     return missing
 
 
-def columns(engine: Engine, published: Published) -> Iterator[Finding]:
+def identifying_columns(engine: Engine, published: Published) -> Iterator[AuditFinding]:
     """Direct identifiers, near-unique columns, and columns that together with the others single people out."""
     rows = published.rows
     facts = {
@@ -88,7 +88,7 @@ def columns(engine: Engine, published: Published) -> Iterator[Finding]:
                 continue
             _, more = engine.uniqueness(published.table, [*published.quasi_identifiers, name])
             if more > alone:
-                yield Finding(
+                yield AuditFinding(
                     "columns", "warning",
                     f"column {name!r} was not named as a quasi-identifier; whoever knows it as well can single out "
                     f"{more:,} of {rows:,} people ({alone:,} without it)",
@@ -96,33 +96,33 @@ def columns(engine: Engine, published: Published) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _identifier(published: Published, name: str, facts: Facts) -> Iterator[Finding]:
+def _identifier(published: Published, name: str, facts: Facts) -> Iterator[AuditFinding]:
     found = guess_role(facts)
     reason = found.reason.removesuffix(": dropped")
     if found.role == "identifier" and facts.present and (found.topic is not None or facts.near_unique):
         if name in published.sensitive and found.topic is None:
             return  # a measurement may well differ from person to person; models and attacks judge it
         kind = "looks like a direct identifier" if found.topic is not None else "tells nearly everybody apart"
-        yield Finding(
+        yield AuditFinding(
             "columns", "high", f"column {name!r} {kind}: {reason.split(': dropped')[0]}",
             {"column": name, "distinct": facts.distinct, "unique_rows": facts.unique_rows},
         )  # fmt: skip
 
 
-def order(engine: Engine, published: Published) -> Iterator[Finding]:
+def row_order(engine: Engine, published: Published) -> Iterator[AuditFinding]:
     """Is the order of the rows random? If not, it may tell what the labels hide."""
     secret = published.sensitive if published.values is published.table else ()
     group = (published.question.group,) if published.question.group else ()
     names = [*published.quasi_identifiers, *secret, *published.other]
     names = [n for n in names if any(c.name == n for c in published.table.columns)]
     rows = in_order(engine, published, [*names, *group])
-    found = trends([InOrder(name, rows[name]) for name in names])
+    found = column_trends([InOrder(name, rows[name]) for name in names])
     yield from _sorted([t for t in found if t.sorted])
     yield from _not_random([t for t in found if not t.sorted and not t.random])
-    classes = numbered([rows[name] for name in group or published.quasi_identifiers])
+    classes = class_numbers([rows[name] for name in group or published.quasi_identifiers])
     for name in secret:
         if sorted_inside(classes, InOrder(name, rows[name])):
-            yield Finding(
+            yield AuditFinding(
                 "order", "warning",
                 f"inside every class the rows are in the order of {name!r}: harmless only if they were sorted after "
                 "the classes were made; shuffle them",
@@ -130,10 +130,10 @@ def order(engine: Engine, published: Published) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _sorted(found: Sequence[Trend]) -> Iterator[Finding]:
+def _sorted(found: Sequence[Trend]) -> Iterator[AuditFinding]:
     if found:
         names = ", ".join(repr(t.column) for t in found)
-        yield Finding(
+        yield AuditFinding(
             "order", "warning",
             f"the rows are sorted by {names}: if that was done before they were recoded, neighbours in the table are "
             "also neighbours in what it hides; shuffle them",
@@ -141,10 +141,10 @@ def _sorted(found: Sequence[Trend]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _not_random(found: Sequence[Trend]) -> Iterator[Finding]:
+def _not_random(found: Sequence[Trend]) -> Iterator[AuditFinding]:
     if found:
         worst = max(found, key=lambda t: max(abs(t.correlation), t.neighbours - t.expected))
-        yield Finding(
+        yield AuditFinding(
             "order", "warning",
             f"the rows are not in random order ({', '.join(repr(t.column) for t in found)}): in {worst.column!r} "
             f"{worst.neighbours:.0%} of neighbouring rows agree where chance gives {worst.expected:.0%}, and the "
@@ -174,7 +174,7 @@ def _risen(values: Sequence[str]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__)
 
 
-def containers(published: Published) -> Iterator[Finding]:
+def file_contents(published: Published) -> Iterator[AuditFinding]:
     """What the files hold besides their rows."""
     question = published.question
     yield from _container(published.domains, published.table, examine(question.table, published.table.format))
@@ -183,17 +183,17 @@ def containers(published: Published) -> Iterator[Finding]:
         yield from _container(published.domains, published.values, found)
 
 
-def _container(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
+def _container(domains: Domains, table: Table, found: Container) -> Iterator[AuditFinding]:
     if found.index:
-        yield Finding("container", "high", f"the file tells rows apart: {found.index}")
+        yield AuditFinding("container", "high", f"the file tells rows apart: {found.index}")
     if found.pandas_columns:
         names = ", ".join(map(repr, found.pandas_columns[:5]))
-        yield Finding(
+        yield AuditFinding(
             "container", "warning", f"the pandas schema in the file names columns that were not published: {names}",
             {"columns": list(found.pandas_columns)},
         )  # fmt: skip
     for name, idle in found.unused.items():
-        yield Finding(
+        yield AuditFinding(
             "container", "high",
             f"column {name!r}: the dictionary in the file holds {idle:,} values that no row has",
             {"column": name, "values": idle},
@@ -202,19 +202,19 @@ def _container(domains: Domains, table: Table, found: Container) -> Iterator[Fin
     if found.metadata:
         names = ", ".join(map(repr, list(found.metadata)[:5]))
         text = f"the file carries metadata of its own under {names}: read it before you hand it over"
-        yield Finding("container", "warning", text, {"keys": list(found.metadata)})
+        yield AuditFinding("container", "warning", text, {"keys": list(found.metadata)})
     if found.comments:
         text = "the file begins or ends with a line that looks like a comment (#): read it before you hand it over"
-        yield Finding("container", "warning", text, {"lines": found.comments})
+        yield AuditFinding("container", "warning", text, {"lines": found.comments})
     if found.bom:
-        yield Finding(
+        yield AuditFinding(
             "container", "note", "the file begins with a byte order mark, which some programs read as text"
         )
     for what in found.unread:
-        yield Finding("container", "note", f"not looked at: {what}")
+        yield AuditFinding("container", "note", f"not looked at: {what}")
 
 
-def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Finding]:
+def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[AuditFinding]:
     """Least and greatest values in a Parquet footer that no row has."""
     known = {c.name: c for c in table.columns}
     for name in dict.fromkeys(c for c, _, _ in found.statistics if c in known):
@@ -230,14 +230,14 @@ def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Fi
         else:
             beyond = []
         if beyond:
-            yield Finding(
+            yield AuditFinding(
                 "container", "high",
                 f"column {name!r}: the statistics in the file tell a least or greatest value that no row has",
                 {"column": name, "values": len(beyond)},
             )  # fmt: skip
 
 
-def cells(published: Published) -> Iterator[Finding]:
+def formula_cells(published: Published) -> Iterator[AuditFinding]:
     """Cells that a spreadsheet would run as formulas."""
     for table in dict.fromkeys((published.table, published.values)):
         for info in table.columns:
@@ -249,7 +249,7 @@ def cells(published: Published) -> Iterator[Finding]:
                 if would_run(v)
             ]  # fmt: skip
             if bad:
-                yield Finding(
+                yield AuditFinding(
                     "cells", "warning",
                     f"column {info.name!r}: {sum(bad):,} cells begin with =, +, - or @, and a spreadsheet may run them "
                     "as formulas",

@@ -46,7 +46,7 @@ class Trend:
     random: bool
 
 
-def trend(column: InOrder) -> Trend | None:
+def column_trend(column: InOrder) -> Trend | None:
     """None for a column that is the same everywhere."""
     codes = column.codes
     n, counts = len(codes), np.bincount(codes)
@@ -57,7 +57,7 @@ def trend(column: InOrder) -> Trend | None:
     way = "rising" if (steps >= 0).all() else "falling" if (steps <= 0).all() else None
     if way is not None and log_odds_sorted(counts) + math.log(2) > math.log(ODDS):
         way = None
-    rho = correlation(ranks(codes), np.arange(n, dtype=np.float64))
+    rho = pearson_correlation(middle_ranks(codes), np.arange(n, dtype=np.float64))
     alike, mean, deviation = int((steps == 0).sum()), *alike_by_chance(counts)
     far = abs(rho) * math.sqrt(n - 1) > DEVIATIONS or (alike - mean) > DEVIATIONS * deviation > 0
     return Trend(column.name, way, rho, alike / (n - 1), mean / (n - 1), way is None and not far)
@@ -70,7 +70,7 @@ def sorted_inside(groups: Ints, column: InOrder) -> bool:
     steps = np.diff(column.codes[order])[same]
     if not len(steps) or not ((steps >= 0).all() or (steps <= 0).all()):
         return False
-    cells = np.bincount(numbered([groups, column.codes]))
+    cells = np.bincount(class_numbers([groups, column.codes]))
     sizes = np.bincount(groups)
     odds = sum(map(log_factorial, cells.tolist())) - sum(map(log_factorial, sizes.tolist()))
     return odds + math.log(2) < math.log(ODDS)
@@ -100,7 +100,7 @@ def alike_by_chance(counts: NDArray[np.int64]) -> tuple[float, float]:
     return mean, math.sqrt(max(0.0, square - mean**2))
 
 
-def ranks(codes: NDArray[Any]) -> NDArray[np.float64]:
+def middle_ranks(codes: NDArray[Any]) -> NDArray[np.float64]:
     """Ranks from 0; equal values share the middle of theirs."""
     _, number, counts = np.unique(codes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -109,19 +109,19 @@ def ranks(codes: NDArray[Any]) -> NDArray[np.float64]:
     return result
 
 
-def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def pearson_correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Pearson's; of ranks it is Spearman's. 0 where one side does not vary."""
     x, y = x - x.mean(), y - y.mean()
     scale = math.sqrt(float((x * x).sum()) * float((y * y).sum()))
     return float((x * y).sum()) / scale if scale else 0.0
 
 
-def trends(columns: Sequence[InOrder]) -> list[Trend]:
+def column_trends(columns: Sequence[InOrder]) -> list[Trend]:
     """The trends of those columns in which there is one."""
-    found = [trend(column) for column in columns]
+    found = [column_trend(column) for column in columns]
     return [t for t in found if t is not None]
 
 
-def numbered(columns: Sequence[Ints]) -> Ints:
+def class_numbers(columns: Sequence[Ints]) -> Ints:
     """A number for every combination of values: the class of each row."""
     return combined_codes(columns, [int(codes.max(initial=0)) + 1 for codes in columns])[0]

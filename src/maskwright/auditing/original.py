@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.auditing.labels import Bools, stands_for
-from maskwright.auditing.order import DEVIATIONS, correlation, numbered, ranks
+from maskwright.auditing.order import DEVIATIONS, class_numbers, middle_ranks, pearson_correlation
 from maskwright.auditing.published import Published, require_columns
 from maskwright.domain.classes import Ints
 from maskwright.domain.grouping import Allocation, Grouping
@@ -67,7 +67,7 @@ class Linked:
         return Fraction(1, int(rows.min())), linked / int(sizes.sum()), int(sizes[rows == 1].sum())
 
 
-def link(engine: Engine, published: Published, original: Table, population: bool = False) -> Linked:
+def link_original(engine: Engine, published: Published, original: Table, population: bool = False) -> Linked:
     """Find out which raw tuples fit which classes.
 
     Of a population, labels that fit nobody fit nobody: the comparison then says that nobody is like these people.
@@ -94,10 +94,10 @@ def link(engine: Engine, published: Published, original: Table, population: bool
         hierarchies.append(hierarchy)
     spec = SummarySpec(tuple(hierarchies), published.specs, published.question.unit)
     summary = engine.summarise(original, spec)
-    return replace(compare(published.shown, summary, fits), left_out=tuple(left_out))
+    return replace(_compared(published.shown, summary, fits), left_out=tuple(left_out))
 
 
-def compare(shown: Grouping, summary: Summary, fits: Sequence[Bools]) -> Linked:
+def _compared(shown: Grouping, summary: Summary, fits: Sequence[Bools]) -> Linked:
     """Hold every class against every raw tuple."""
     sizes, raw = shown.classes.sizes, summary.tuple_sizes
     n, m = shown.classes.n, summary.n_tuples
@@ -118,7 +118,7 @@ def compare(shown: Grouping, summary: Summary, fits: Sequence[Bools]) -> Linked:
     return Linked(summary, (), candidates, people, class_of, len(chosen) == n)
 
 
-def rebuilt(published: Published, linked: Linked) -> Grouping | None:
+def rebuilt_grouping(published: Published, linked: Linked) -> Grouping | None:
     """The grouping as its publisher knew it, where the labels tell it: who is in which class, who was dropped.
 
     None where a raw tuple fits several classes, or a class does not hold exactly the people (and the values) that fit.
@@ -129,7 +129,7 @@ def rebuilt(published: Published, linked: Linked) -> Grouping | None:
     if (linked.class_of == -2).any() or summary.shared is not None:
         return None
     classes = summary.classes(linked.class_of, shown.classes.n)
-    if not np.array_equal(classes.sizes, shown.classes.sizes) or changed(published, linked):
+    if not np.array_equal(classes.sizes, shown.classes.sizes) or changed_classes(published, linked):
         return None
     allocation = Allocation(np.arange(summary.n_tuples), linked.class_of, summary.rows)
     return Grouping(
@@ -160,7 +160,7 @@ def _levels(published: Published, summary: Summary, class_of: Ints) -> tuple[int
     return tuple(levels)
 
 
-def changed(published: Published, linked: Linked) -> int:
+def changed_classes(published: Published, linked: Linked) -> int:
     """Classes whose sensitive values are not those of the people behind them (only where that is decided)."""
     decided = linked.class_of >= 0
     classes = linked.summary.classes(np.where(decided, linked.class_of, -1), published.shown.classes.n)
@@ -220,7 +220,7 @@ def order_kept(
     ours = _kinds(mine, names, published.shown.summary.codes, np.arange(published.shown.classes.n))
     other = _kinds(theirs, names, linked.summary.codes, linked.class_of)
     both = np.concatenate([ours, other])
-    kind = numbered([both + 2, *(np.concatenate([mine[s], theirs[s]]) for s in secret)])
+    kind = class_numbers([both + 2, *(np.concatenate([mine[s], theirs[s]]) for s in secret)])
     here, there = kind[: len(ours)], kind[len(ours) :]
     known = other >= 0
     number = np.bincount(there[known], minlength=int(kind.max()) + 1)
@@ -229,7 +229,7 @@ def order_kept(
     if usable.sum() < 10:
         return None
     expected = (total[here] / np.maximum(number[here], 1))[usable]
-    rho = correlation(ranks(expected), np.arange(int(usable.sum()), dtype=np.float64))
+    rho = pearson_correlation(middle_ranks(expected), np.arange(int(usable.sum()), dtype=np.float64))
     placed, usual, spread = in_sequence(here[usable][:MOST_PLACED], np.where(known, there, -1))
     kept = abs(rho) * math.sqrt(int(usable.sum()) - 1) > DEVIATIONS or placed - usual > DEVIATIONS * spread
     if published.rows != linked.summary.n_rows:
@@ -260,7 +260,7 @@ def in_sequence(here: Ints, there: Ints) -> tuple[float, float, float]:
 
 def _kinds(rows: dict[str, Ints], names: Sequence[str], codes: NDArray[np.int32], class_of: Ints) -> Ints:
     """The class of each row, by its tuple of codes."""
-    number = numbered(
+    number = class_numbers(
         [np.concatenate([codes[i].astype(np.int64), rows[name]]) for i, name in enumerate(names)]
     )
     tuples, mine = number[: codes.shape[1]], number[codes.shape[1] :]

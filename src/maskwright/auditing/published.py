@@ -163,12 +163,12 @@ def _groupings(
     specs: Sequence[SensitiveSpec],
 ) -> tuple[Grouping, Grouping]:  # fmt: skip
     engine = domains.engine
-    attributes = tuple(opaque(domains, table, name) for name in known)
+    attributes = tuple(_opaque_hierarchy(domains, table, name) for name in known)
     if question.group is None:
         made = as_published(engine.summarise(table, SummarySpec(attributes, specs, question.unit)))
         return made, made
     shown = as_published(engine.summarise(table, SummarySpec(attributes, (), question.unit)))
-    groups = (opaque(domains, values, question.group),)
+    groups = (_opaque_hierarchy(domains, values, question.group),)
     unit = question.unit if values is table else None
     classes = as_published(engine.summarise(values, SummarySpec(groups, specs, unit)))
     if values is not table:
@@ -185,7 +185,7 @@ def _groupings(
     return shown, classes
 
 
-def opaque(domains: Domains, table: Table, name: str) -> Hierarchy:
+def _opaque_hierarchy(domains: Domains, table: Table, name: str) -> Hierarchy:
     """A column whose values are taken as they are."""
     domain = domains.of(table, name)
     return Hierarchy.of(name, domain.values, [], ordered=domain.numeric)
@@ -241,11 +241,11 @@ def _sensitive_hierarchies(published: Published) -> dict[str, Hierarchy]:
     return found
 
 
-def requirements(published: Published) -> list[Model]:
+def stated_models(published: Published) -> list[Model]:
     """The models that the question states, by its policy and by itself."""
     question = published.question
     asked = [*(r.as_policy("model") for r in (question.policy.require if question.policy else ()))]
-    asked += [requirement(r) if isinstance(r, str) else r for r in question.require]
+    asked += [_parsed_requirement(r) if isinstance(r, str) else r for r in question.require]
     if not asked:
         return []
     roles: dict[str, Any] = {
@@ -259,7 +259,7 @@ def requirements(published: Published) -> list[Model]:
     return models_of(Policy.of({"columns": roles, "require": asked}, "requirements"))
 
 
-def requirement(text: str) -> dict[str, Any]:
+def _parsed_requirement(text: str) -> dict[str, Any]:
     """`k-anonymity k=5`, as a command line writes it; lists as `values=[HIV, cancer]`."""
     try:
         name, *settings = shlex.split(re.sub(r"\[([^\]]*)\]", lambda m: m[0].replace(" ", ""), text))

@@ -13,7 +13,7 @@ from maskwright.domain.release import json_value
 from maskwright.domain.verdict import Verdict
 from maskwright.pipeline.attacking import beliefs_above
 from maskwright.report.details import detail_lines
-from maskwright.report.html import Markup, join, page, table, tag
+from maskwright.report.html import Markup, html_page, html_table, joined_markup, tag
 
 Severity = Literal["high", "warning", "note"]
 RANK: dict[Severity, int] = {"high": 0, "warning": 1, "note": 2}
@@ -21,7 +21,7 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """One thing that the table gives away, in a sentence.
 
     Attributes:
@@ -70,7 +70,7 @@ class Audit:
     required: tuple[Verdict, ...]
     measured: tuple[Verdict, ...]
     beliefs: tuple[Beliefs, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     notes: tuple[str, ...] = ()
     max_belief: Fraction | None = None
     original: bool = False
@@ -131,7 +131,7 @@ class Audit:
             lines += [f"  {v.sentence()}" for v in self.required]
         if self.measured:
             lines += ["", "The strongest setting of each model that holds:"]
-            lines += [f"  {line}" for line in aligned(map(strength, self.measured))]
+            lines += [f"  {line}" for line in _aligned(map(_strength_cells, self.measured))]
         for beliefs in self.beliefs:
             more = detail_lines(beliefs)
             if more:
@@ -156,7 +156,7 @@ class Audit:
     def html(self) -> str:
         """A page of its own; nothing is loaded from anywhere."""
         worst = [(severity, text) for severity, text in self.sentences()]
-        measured = [strength(v) for v in self.measured]
+        measured = [_strength_cells(v) for v in self.measured]
         parts: list[object] = [
             tag("h1", f"Audit of {self.table}"),
             tag(
@@ -164,19 +164,19 @@ class Audit:
                 tag("p", f"{self.rows:,} rows in {self.classes:,} classes"),
                 class_="verdict " + ("yes" if self.ok else "no"),
             ),
-            tag("h2", "The worst first"), table(("", "what"), worst),
+            tag("h2", "The worst first"), html_table(("", "what"), worst),
         ]  # fmt: skip
         if self.required:
             rows = [(v.model, v.attribute or "", v.sentence()) for v in self.required]
-            parts += [tag("h2", "Asked for"), table(("model", "column", "verdict"), rows)]
+            parts += [tag("h2", "Asked for"), html_table(("model", "column", "verdict"), rows)]
         parts += [
             tag("h2", "What holds"),
-            table(("model", "column", "strongest setting", "measured"), measured),
+            html_table(("model", "column", "strongest setting", "measured"), measured),
         ]
         for beliefs in self.beliefs:
             parts += [tag("h3", f"{beliefs.attack} ({beliefs.kind})"), _listed(detail_lines(beliefs))]
         parts += [tag("h2", "How it was looked at"), _listed(self.notes)]
-        return page(f"Audit of {self.table}", join(parts))
+        return html_page(f"Audit of {self.table}", joined_markup(parts))
 
 
 def _without_original(beliefs: Beliefs) -> str:
@@ -191,7 +191,7 @@ def _listed(lines: Sequence[str]) -> Markup:
     return tag("ul", *(tag("li", line) for line in lines)) if lines else tag("p", "Nothing more.")
 
 
-def strength(verdict: Verdict) -> tuple[str, str, str, str]:
+def _strength_cells(verdict: Verdict) -> tuple[str, str, str, str]:
     """Model, column, strongest setting, what was measured."""
     shown = {
         k: v
@@ -203,7 +203,7 @@ def strength(verdict: Verdict) -> tuple[str, str, str, str]:
     return verdict.model, verdict.attribute or "", setting, worst
 
 
-def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows of words as columns."""
     found = list(rows)
     widths = [max((len(row[i]) for row in found), default=0) for i in range(len(found[0]) if found else 0)]

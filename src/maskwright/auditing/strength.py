@@ -40,7 +40,7 @@ IMPOSSIBLE: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 
 
-def strongest(shown: Classes, classes: Classes, context: Context) -> list[Verdict]:
+def strongest_verdicts(shown: Classes, classes: Classes, context: Context) -> list[Verdict]:
     """The strongest verdicts that hold, and those that fail for every setting.
 
     Args:

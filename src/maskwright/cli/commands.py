@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from maskwright.addresses import masked, scheme_of, shown
+from maskwright.addresses import scheme_of, shown_address, without_passwords
 from maskwright.cli.process import Printed, Stopping, open_streams
 from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
 from maskwright.version import __version__
@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 def _path(text: str) -> Path:
     """A path of this machine."""
     if scheme_of(text) is not None:
-        raise UsageError(f"{shown(text)!r} is an address; name a file or folder of this machine")
+        raise UsageError(f"{shown_address(text)!r} is an address; name a file or folder of this machine")
     return Path(text)
 
 
@@ -314,8 +314,10 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
         # libraries make all kinds of errors of a Ctrl-C
         problem = KeyboardInterrupt() if stopping.asked and not stopping.final else caught
         code, text = _in_words(problem)
-        text = masked(text)
-        details = getattr(problem, "details", "") if code != INTERNAL else masked(traceback.format_exc())
+        text = without_passwords(text)
+        details = (
+            getattr(problem, "details", "") if code != INTERNAL else without_passwords(traceback.format_exc())
+        )
         if as_json:
             printed.tell(json.dumps({"ok": False, "error": text, "exit": code}))
         printed.complain(f"maskwright: {text}", *([details] if details and verbose else []))
@@ -373,13 +375,15 @@ def _publish(job: Any, options: argparse.Namespace) -> int:
 def _compare(options: argparse.Namespace) -> int:
     from maskwright.api import compare
     from maskwright.cli.terminal import Display, comparison_lines
-    from maskwright.comparing.output import check
+    from maskwright.comparing.output import check_comparison_folder
     from maskwright.comparing.points import parse_grid
     from maskwright.pipeline.job import input_files
     from maskwright.policy.policy import Policy
 
     metrics = ["query-error"] if options.metric is None else [m for m in options.metric if m != "none"]
-    check(options.output, options.overwrite, input_files(options.source, *map(Policy.load, options.policy)))
+    check_comparison_folder(
+        options.output, options.overwrite, input_files(options.source, *map(Policy.load, options.policy))
+    )
     with Display(quiet=options.json, verbose=options.verbose) as display:
         found = compare(
             options.source, options.policy, grid=parse_grid(options.grid), metrics=metrics, utility=options.utility,
@@ -486,14 +490,14 @@ def _init(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     from maskwright.cli.terminal import verification_lines
-    from maskwright.folder.store import recover
+    from maskwright.folder.store import recover_destination
     from maskwright.pipeline.belief_gates import verify_release
     from maskwright.policy.policy import Policy
 
     if options.policy is not None:
         notes, policy = [], Policy.load(options.policy)
     else:
-        notes, policy = recover(options.release), None
+        notes, policy = recover_destination(options.release), None
     result = verify_release(options.release, options.recount_only, policy)
     _answer(options, result.as_dict(), [*notes, *verification_lines(result)])
     return 0 if result.ok else 1
@@ -528,9 +532,9 @@ def _attack(options: argparse.Namespace) -> int:
 
 
 def _ui(options: argparse.Namespace) -> int:
-    from maskwright.workbench.serve import Options, serve
+    from maskwright.workbench.serve import Options, serve_workbench
 
-    return serve(
+    return serve_workbench(
         Options(
             options.paths, options.workspace, options.host, options.port, options.name, options.memory,
             options.max_upload, not options.no_browser, options.json,

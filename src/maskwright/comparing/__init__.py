@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maskwright.attacks import ATTACKS
-from maskwright.comparing.points import Candidate, candidates
+from maskwright.comparing.points import Candidate, policy_candidates
 from maskwright.domain.release import Release
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
@@ -182,12 +182,12 @@ class Comparison:
 
     def save(self, destination: str | Path, overwrite: bool = False) -> Path:
         """Write comparison.csv, comparison.json, the chart, a page, and the policy of every point."""
-        from maskwright.comparing.output import save
+        from maskwright.comparing.output import save_comparison
 
-        return save(self, Path(destination), overwrite)
+        return save_comparison(self, Path(destination), overwrite)
 
 
-def compare(
+def compare_policies(
     source: Any,
     policies: Sequence[Policy | Mapping[str, Any] | str | Path],
     *,
@@ -204,7 +204,7 @@ def compare(
     """See `maskwright.api.compare`."""
     wanted = metrics_named([*metrics, *([utility] if utility not in metrics else [])])
     costly = tuple(name for name in wanted if METRICS[name].on_request)
-    chosen = candidates(policies, grid or {})
+    chosen = policy_candidates(policies, grid or {})
     progress = Progress(on_event, cancelled)
 
     def inside(event: Event) -> None:  # steps and notes of a run would drown those of the comparison
@@ -289,4 +289,4 @@ def _number(value: str | float | int) -> Fraction | float | int:
     return float(value) if value.strip("-") in ("inf", "nan") else Fraction(value)
 
 
-__all__ = ["Comparison", "Point", "compare", "pareto_front"]
+__all__ = ["Comparison", "Point", "compare_policies", "pareto_front"]

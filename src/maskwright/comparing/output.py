@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maskwright.comparing.points import movable
+from maskwright.comparing.points import with_absolute_paths
 from maskwright.domain.exact import number_text
 from maskwright.domain.spreadsheets import escape_row
 from maskwright.errors import DestinationError
 from maskwright.folder import store
 from maskwright.metrics import METRICS
 from maskwright.report.charts import Chart, Series
-from maskwright.report.html import Markup, page, table, tag
+from maskwright.report.html import Markup, html_page, html_table, tag
 
 if TYPE_CHECKING:
     from maskwright.comparing import Comparison, Point
@@ -46,13 +46,13 @@ def comparison_files(folder: Path) -> set[str] | None:
 COMPARISON = store.Kind("comparison", comparison_files, mode=0o700)
 
 
-def check(destination: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+def check_comparison_folder(destination: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Refuse, before any work is done, a place where the comparison could not be put."""
-    store.recover(destination)
+    store.recover_destination(destination)
     store.check_destination(destination, overwrite, COMPARISON, inputs)
 
 
-def save(comparison: Comparison, destination: Path, overwrite: bool) -> Path:
+def save_comparison(comparison: Comparison, destination: Path, overwrite: bool) -> Path:
     """Write the folder beside its place, then rename it."""
     with store.Stage(destination, overwrite, COMPARISON, comparison.inputs) as stage:
         try:
@@ -69,13 +69,13 @@ def _fill(comparison: Comparison, folder: Path) -> None:
     (folder / "policies").mkdir()
     files = file_names(comparison)
     for point in comparison.points:
-        (folder / files[point.name]).write_text(movable(point.policy).to_yaml(), encoding="utf-8")
+        (folder / files[point.name]).write_text(with_absolute_paths(point.policy).to_yaml(), encoding="utf-8")
     record = comparison.as_dict()
     for item in record["points"]:
         item["policy"] = files[item["name"]]
     (folder / RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     (folder / "comparison.csv").write_text(as_csv(comparison), encoding="utf-8")
-    (folder / "chart.svg").write_text(chart(comparison).file(), encoding="utf-8")
+    (folder / "chart.svg").write_text(comparison_chart(comparison).file(), encoding="utf-8")
     (folder / "index.html").write_text(_page(comparison, files), encoding="utf-8")
 
 
@@ -113,7 +113,7 @@ def _number(value: object) -> str:
     return "" if value is None else f"{float(value):.10g}"  # type: ignore[arg-type]
 
 
-def chart(comparison: Comparison) -> Chart:
+def comparison_chart(comparison: Comparison) -> Chart:
     """Worst belief against usefulness."""
     shown = comparison.shown
     places = [(float(p.metrics[comparison.utility]), float(p.risk(comparison.risk) or 0)) for p in shown]
@@ -163,22 +163,22 @@ def _page(comparison: Comparison, files: dict[str, str]) -> str:
         tag("section", tag("strong", f"{len(comparison.points) - len(failed)} of {len(comparison.points)} policies "
             "hold"), tag("p", LOOKING), class_="verdict " + ("yes" if comparison.ok else "no")),
         tag("h2", "Risk against usefulness"),
-        Markup(chart(comparison).file()),
+        Markup(comparison_chart(comparison).file()),
         tag("p", "On the Pareto front no other policy is better in one thing without being worse in the other. "
             "Numbers are those of the table."),
         _points_table(comparison),
     ]  # fmt: skip
     if failed:
         rows = [(_no(comparison, p), p.name, p.status, p.reason) for p in failed]
-        parts += [tag("h2", "Policies that do not hold"), table(("", "policy", "", "why"), rows)]
+        parts += [tag("h2", "Policies that do not hold"), html_table(("", "policy", "", "why"), rows)]
     notes = [(p.name, "; ".join(p.notes)) for p in comparison.points if p.notes]
     if notes:
-        parts += [tag("h2", "Notes"), table(("policy", "note"), notes)]
+        parts += [tag("h2", "Notes"), html_table(("policy", "note"), notes)]
     command = (
         f"maskwright anonymize {comparison.source or 'table'} -p {next(iter(files.values()))} -o release/"
     )
     parts += [tag("h2", "To run one of them"), tag("pre", command)]
-    return page("Comparison", *parts)
+    return html_page("Comparison", *parts)
 
 
 def _no(comparison: Comparison, point: Point) -> int:
@@ -206,4 +206,4 @@ def _points_table(comparison: Comparison) -> Markup:
         for p in comparison.points
         if p.status == "holds"
     ]  # fmt: skip
-    return table(head, rows, numbers=(0, *range(3, len(head))))
+    return html_table(head, rows, numbers=(0, *range(3, len(head))))

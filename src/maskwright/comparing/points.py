@@ -30,7 +30,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
 
 
-def candidates(
+def policy_candidates(
     policies: Sequence[Policy | Mapping[str, Any] | str | Path], grid: Mapping[str, Sequence[Any]]
 ) -> list[Candidate]:
     """Every policy, crossed with the grid where there is one; equal ones take part once. Refuses bad ones at once."""
@@ -41,7 +41,7 @@ def candidates(
     for number, given in enumerate(policies, start=1):
         base = Policy.load(given)
         stem = Path(given).stem if isinstance(given, (str, Path)) else f"policy-{number}"
-        for name, policy, notes in crossed(base, grid):
+        for name, policy, notes in _crossed_with_grid(base, grid):
             whole = " ".join(([stem] if several or not name else []) + ([name] if name else []))
             try:
                 (
@@ -55,7 +55,9 @@ def candidates(
     return _distinct(list(found.values()))
 
 
-def crossed(base: Policy, grid: Mapping[str, Sequence[Any]]) -> list[tuple[str, Policy, tuple[str, ...]]]:
+def _crossed_with_grid(
+    base: Policy, grid: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, Policy, tuple[str, ...]]]:
     """A policy for each combination of the grid's values, named by them."""
     for key, values in grid.items():
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
@@ -174,6 +176,6 @@ def _distinct(found: list[Candidate]) -> list[Candidate]:
     return result
 
 
-def movable(policy: Policy) -> Policy:
+def with_absolute_paths(policy: Policy) -> Policy:
     """The same policy with absolute paths, so that it can be written to another folder and run from there."""
     return policy.with_files(lambda file: str((policy.folder / file).resolve()))

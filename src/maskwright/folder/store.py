@@ -1,7 +1,7 @@
 """Release folders on disk: built beside their destination, flushed, and renamed into place in one step.
 
-Killed at any point, the destination is the old release, nothing, or the new one; never a part. What a killed
-run left behind is cleaned up, or put back, by `recover` at the next start. The pieces, for a destination `d`:
+Killed at any point, the destination is the old release, nothing, or the new one; never a part. What a killed run left
+behind is cleaned up, or put back, by `recover_destination` at the next start. The pieces, for a destination `d`:
 
     .d.maskwright-TOKEN.lock   held (flock) while the run lives
     .d.maskwright-TOKEN.new    the release being built, and the engine's spill files; readable by its owner only
@@ -157,7 +157,7 @@ def _present(folder: Path) -> set[str]:
     return found | {Path(problem.filename).relative_to(folder).as_posix() for problem in unread}
 
 
-def readable(file: Path) -> bool:
+def is_readable(file: Path) -> bool:
     """Is a file there, and may it be read? What is in private/ may be read by the owner alone."""
     try:
         return file.is_file() and os.access(file, os.R_OK)
@@ -281,7 +281,7 @@ class Staging(Stage):
         return self.content / PRIVATE
 
 
-def recover(destination: Path) -> list[str]:
+def recover_destination(destination: Path) -> list[str]:
     """Clean up after runs that were killed: put back what was moved aside, remove what was half built.
 
     Runs that are still alive hold their lock and are left alone; so is what belongs to another user, and what cannot

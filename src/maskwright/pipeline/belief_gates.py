@@ -26,8 +26,8 @@ from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
 from maskwright.policy.policy import Policy
 from maskwright.promise.policy_promise import promise_of
-from maskwright.verification.against_policy import recheck
-from maskwright.verification.verify import Verification, verify
+from maskwright.verification.against_policy import check_against_policy
+from maskwright.verification.verify import Verification, verify_folder
 
 PUBLIC_ONLY = (
     "belief: only what each class shows was recounted; what a stronger adversary believes needs the attack, and that "
@@ -195,15 +195,15 @@ def _instead(adversary: Adversary, design: Design | None) -> str:
 def verify_release(
     folder: str | Path, recount_only: bool = False, policy: Policy | None = None
 ) -> Verification:
-    """`verify`, and where the release promises a belief and its private state was kept: attack it again.
+    """`verify_folder`, and where the release promises a belief and its private state was kept: attack it again.
 
     With a policy the files are held against that alone; what a manifest or `private/` says is not looked at.
     """
     if policy is not None:
-        result = recheck([folder], policy)
+        result = check_against_policy([folder], policy)
         asks = any(v.model == BeliefAtMost.name for v in result.verdicts)
         return replace(result, notes=(*result.notes, PUBLIC_ONLY)) if asks else result
-    result = verify(folder, recount_only)
+    result = verify_folder(folder, recount_only)
     if not any(v.model == BeliefAtMost.name for v in result.verdicts):
         return result
     if not any((Path(folder) / PRIVATE).glob("**/state.json")):

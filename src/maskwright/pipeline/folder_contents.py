@@ -24,7 +24,7 @@ from maskwright.report import write_data_card, write_report
 from maskwright.report.around import Around
 from maskwright.report.plan_section import frontier_csv, frontier_of
 from maskwright.report.report import Examples
-from maskwright.verification.verify import CLASSES, REFERENCE, sha256
+from maskwright.verification.verify import CLASSES, REFERENCE, file_hash
 from maskwright.version import __version__
 
 KeepPrivate = Literal["all", "report", "none"]
@@ -111,7 +111,7 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         "product": f"{store.PRODUCT}{__version__}",
         "path": None,
         "input": contents.source,
-        "public_manifest": sha256(stage.public / store.MANIFEST),
+        "public_manifest": file_hash(stage.public / store.MANIFEST),
         "files": _file_hashes(private),
     }
     write_json(private / store.MANIFEST, record)
@@ -245,7 +245,7 @@ def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
 
 
 def _file_hashes(folder: Path) -> dict[str, str]:
-    return {p.relative_to(folder).as_posix(): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {p.relative_to(folder).as_posix(): file_hash(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def write_json(path: Path, value: Any) -> None:

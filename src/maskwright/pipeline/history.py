@@ -24,7 +24,7 @@ Kind = Literal["compared", "run"]
 
 
 @dataclass(frozen=True)
-class Looked:
+class EarlierLooks:
     """Other settings, and other draws of the same ones, whose outcome on the same input could be seen before this run.
 
     Attributes:
@@ -125,24 +125,24 @@ def _as_text(values: Any) -> Any:
 NOTHING_DRAWN = ""
 
 
-def looked_at(fingerprint: str, policy: str, key: str = NOTHING_DRAWN) -> Looked:
+def looked_at(fingerprint: str, policy: str, key: str = NOTHING_DRAWN) -> EarlierLooks:
     """What was tried on this input with settings other than `policy` (a hash), or with a key other than that named."""
     try:
         found, whole = disk.json_lines(_path(fingerprint))
         lines = [(str(r["kind"]), str(r["policy"]), str(r["day"]), str(r.get("key"))) for r in found]
     except (FileNotFoundError, NotADirectoryError, DestinationError):
-        return Looked()
+        return EarlierLooks()
     except (OSError, ValueError, KeyError, TypeError):
-        return Looked(damaged=True)
+        return EarlierLooks(damaged=True)
     if not whole:  # somebody was killed while noting that something was tried
-        return Looked(damaged=True)
+        return EarlierLooks(damaged=True)
     others = [line for line in lines if line[1] != policy]
     # runs of earlier versions name no key: each drew one of its own
     again = [line for line in lines if line[:2] == ("run", policy) and line[3] not in (key, NOTHING_DRAWN)]
     compared = {p for kind, p, *_ in others if kind == "compared"}
     runs = {p for _, p, *_ in others} - compared
     since = min((day for _, _, day, _ in (*others, *again)), default=None)
-    return Looked(len(compared), len(runs), since, draws=len({name for *_, name in again}))
+    return EarlierLooks(len(compared), len(runs), since, draws=len({name for *_, name in again}))
 
 
 def record_outcome(fingerprint: str, policy: str, kind: Kind, key: str = NOTHING_DRAWN) -> None:

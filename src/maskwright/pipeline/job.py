@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskwright.addresses import masked
+from maskwright.addresses import without_passwords
 from maskwright.attacks import ATTACKS
 from maskwright.domain.settings import did_you_mean
 from maskwright.engines import engine_for, open_engine
@@ -74,7 +74,11 @@ def name_of(source: Any) -> str:
     """The name of a table for messages: a file's name, a database's address, or the type of a frame."""
     if isinstance(source, Postgres):
         return str(source)
-    return Path(masked(str(source))).name if isinstance(source, (str, Path)) else type(source).__name__
+    return (
+        Path(without_passwords(str(source))).name
+        if isinstance(source, (str, Path))
+        else type(source).__name__
+    )
 
 
 def command_of(job: Job) -> str:

@@ -40,7 +40,7 @@ from maskwright.pipeline.published_tables import (
     require_equal_counts,
 )
 from maskwright.policy.binding import Resolved
-from maskwright.verification.verify import classes_from, measure
+from maskwright.verification.verify import classes_from, measure_models
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class MadePart:
             found = self.people(engine)
         specs = [s for s in self.resolved.spec.sensitive if s.name in summary.sensitive]
         classes = classes_from(found, self.layouts[0].classes_by, specs)
-        verdicts = measure(self.furnish(classes, found), self.models, self.references)
+        verdicts = measure_models(self.furnish(classes, found), self.models, self.references)
         for verdict in verdicts:
             about_rows = policy.unit and verdict.model == BeliefAtMost.name  # judged by the attack
             if not verdict.ok and not about_rows:

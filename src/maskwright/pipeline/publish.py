@@ -24,7 +24,7 @@ from maskwright.domain.verdict import Measured, Verdict
 from maskwright.engines.base import Format, Reading, Table
 from maskwright.engines.readers.postgres import refuse_address
 from maskwright.engines.readers.postgres_release import Pending, staged
-from maskwright.errors import DestinationError, PolicyNotMet, UsageError, interrupted, system_refused
+from maskwright.errors import DestinationError, PolicyNotMet, UsageError, is_interruption, system_refused
 from maskwright.folder import store
 from maskwright.kernels.randomness import derived_key, random_generator
 from maskwright.metrics import METRICS
@@ -73,7 +73,7 @@ def _plainly() -> Iterator[None]:
     except OSError as problem:
         raise DestinationError(system_refused(problem)) from None
     except Exception as problem:
-        if interrupted(problem):
+        if is_interruption(problem):
             raise KeyboardInterrupt from None
         raise
 
@@ -81,7 +81,7 @@ def _plainly() -> Iterator[None]:
 def _run(job: Job, progress: Progress) -> Release:
     if job.destination is None:
         return Run(job, progress, disk.scratch_folder()).in_memory()
-    for line in store.recover(job.destination):
+    for line in store.recover_destination(job.destination):
         progress.note(line)
     inputs = input_files(job.source, job.policy)
     with store.Staging(job.destination, job.overwrite, inputs=inputs) as stage:
@@ -95,7 +95,7 @@ def _run(job: Job, progress: Progress) -> Release:
 class Run(Session):
     """The state of one run, so that each step below reads as one sentence."""
 
-    looked = history.Looked()  # nothing, until `look`
+    looked = history.EarlierLooks()  # nothing, until `look`
     tight: Sequence[str] = ()  # bounds without room, until `make`
 
     # -- the two ways out ---------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Run(Session):
         self, made: _Made, path: Path, overwrite: bool = False, keep_private: KeepPrivate = "all"
     ) -> Path:
         """`Release.save`: write the table that was handed over."""
-        store.recover(path)
+        store.recover_destination(path)
         inputs = input_files(self.job.source, self.job.policy)
         with _plainly(), store.Staging(path, overwrite, inputs=inputs) as stage:
             self.write(stage, made, keep_private)

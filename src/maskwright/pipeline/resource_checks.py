@@ -173,7 +173,7 @@ WRITTEN = {
 
 
 @dataclass(frozen=True)
-class Output:
+class DiskOutput:
     """What a run will leave on disk: files of the release or a table in Python, and what later attacks need."""
 
     folder: Path  # where the release and the temporary files go
@@ -183,7 +183,7 @@ class Output:
 
 
 def check_disk(
-    output: Output, source: Any, memory: int, rows: int = 0, summary: Summary | None = None
+    output: DiskOutput, source: Any, memory: int, rows: int = 0, summary: Summary | None = None
 ) -> None:
     """Refuse, before the work, a run that would fill the disk: what it writes, and what does not fit in memory.
 

@@ -26,7 +26,13 @@ from maskwright.methods import METHODS
 from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job, engine_of
 from maskwright.pipeline.random_keys import Chance, Keys
-from maskwright.pipeline.resource_checks import Output, check_disk, check_memory, usual_times, working_memory
+from maskwright.pipeline.resource_checks import (
+    DiskOutput,
+    check_disk,
+    check_memory,
+    usual_times,
+    working_memory,
+)
 from maskwright.policy.binding import Resolved, flagged_of, reading_options, resolve_policy
 from maskwright.policy.policy import Policy
 from maskwright.runtime import disk
@@ -119,7 +125,7 @@ class Session:
         """Refuse what would not fit on the disk."""
         job = self.job
         kept = job.keep_private == "all"
-        output = Output(self.spill, job.destination is not None, job.policy.output.format, kept)
+        output = DiskOutput(self.spill, job.destination is not None, job.policy.output.format, kept)
         check_disk(output, job.source, self.budget.engine(), rows, summary)
 
     def again(self, prepared: Prepared) -> Prepared:

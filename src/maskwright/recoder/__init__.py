@@ -27,8 +27,8 @@ from maskwright.kernels.randomness import secret_key
 from maskwright.pipeline.attacking import target_of
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
-from maskwright.recoder.extended_hierarchy import Applied, applied_of, extended
-from maskwright.recoder.union import NewRows, Union, Violation, unite
+from maskwright.recoder.extended_hierarchy import Applied, applied_of, extend_recoding
+from maskwright.recoder.union import NewRows, Union, Violation, unite_releases
 
 Check = Literal["refuse", "suppress", "report"]
 Order = Literal["shuffle", "keep"]
@@ -171,13 +171,14 @@ class Recoder:
                 if name not in names:
                     raise InputError(f"the new rows have no column {name!r}; {did_you_mean(name, names)}")
             applied = [
-                extended(a, policy, engine.domain(table, a.hierarchy.attribute).values) for a in applied
+                extend_recoding(a, policy, engine.domain(table, a.hierarchy.attribute).values)
+                for a in applied
             ]
             specs, trees = _sensitive(engine, table, policy, target, names)
             drop = policy.missing.rows == "drop"
             spec = SummarySpec(tuple(a.hierarchy for a in applied), tuple(specs), None, drop)
             new = engine.summarise(table, spec)
-            union = unite(target, applied, new, trees, self.published == "alone")
+            union = unite_releases(target, applied, new, trees, self.published == "alone")
             kept = self._decide(union)
             if not hand_over:
                 return None
@@ -251,7 +252,7 @@ def _sensitive(
             continue
         domain = engine.domain(table, name)
         if (hierarchy := target.context.hierarchies.get(name)) is not None:
-            whole = extended(Applied(hierarchy, 0), policy, domain.values).hierarchy
+            whole = extend_recoding(Applied(hierarchy, 0), policy, domain.values).hierarchy
             hierarchies[name] = whole
             specs.append(SensitiveSpec(name, whole.values, whole.ordered))
             continue

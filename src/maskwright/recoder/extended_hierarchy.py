@@ -70,7 +70,7 @@ def _whole(attribute: str, ladder: Ladder) -> Hierarchy:
     )
 
 
-def extended(applied: Applied, policy: Policy, values: Sequence[str]) -> Applied:
+def extend_recoding(applied: Applied, policy: Policy, values: Sequence[str]) -> Applied:
     """The same recoding for more values: the policy's own builder is asked for them.
 
     Refuses a value that the builder does not know (it is not in the file, tree or groups), and one that would change

@@ -147,7 +147,7 @@ class Union:
         return tuple(found), fails
 
 
-def unite(
+def unite_releases(
     target: Target, applied: Sequence[Applied], new: Summary, sensitive: Mapping[str, Hierarchy], alone: bool
 ) -> Union:
     """Find the classes by what is published: labels of groups, and labels of the new tuples."""

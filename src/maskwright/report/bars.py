@@ -14,7 +14,7 @@ NAMED = 10  # bars with names
 MOST = 40  # bars of a histogram; neighbours share one beyond that
 
 
-def paired(
+def paired_bars(
     alt: str, rows: Sequence[tuple[str, float | None, float | None]], full: float | None = None
 ) -> Markup:
     """Horizontal bars with their names: what was before and what is after, as shares of 1.
@@ -31,14 +31,16 @@ def paired(
         for kind, share in there:
             long = round(max(1.0, room * min(share / most, 1.0)), 1) if share else 0.0
             bar = tag("rect", x=left, y=y + 1, width=long, height=10, class_=f"bar {kind}")
-            parts.append(tag("g", tag("title", f"{name}, {kind}: {percent(share)}"), bar))
-            parts.append(tag("text", percent(share), x=left + long + 6, y=y + 11, class_="soft"))
+            parts.append(tag("g", tag("title", f"{name}, {kind}: {as_percent(share)}"), bar))
+            parts.append(tag("text", as_percent(share), x=left + long + 6, y=y + 11, class_="soft"))
             y += 14
         y += 8
     return _picture(alt, parts, width, max(y, 20))
 
 
-def distribution(alt: str, values: Sequence[tuple[str, float]], kind: str, ordered: bool = False) -> Markup:
+def distribution_bars(
+    alt: str, values: Sequence[tuple[str, float]], kind: str, ordered: bool = False
+) -> Markup:
     """How rows are spread over values: with names where they are few; of many ordered ones a histogram."""
     if len(values) > NAMED:
         if ordered:
@@ -54,8 +56,8 @@ def distribution(alt: str, values: Sequence[tuple[str, float]], kind: str, order
         long = round(max(1.0, (width - left - 54) * share / most), 1)
         bar = tag("rect", x=left, y=y, width=long, height=12, class_=f"bar {kind}")
         parts.append(tag("text", _short(name, 22), x=left - 8, y=y + 11, text_anchor="end"))
-        parts.append(tag("g", tag("title", f"{name}: {percent(share)}"), bar))
-        parts.append(tag("text", percent(share), x=left + long + 6, y=y + 11, class_="soft"))
+        parts.append(tag("g", tag("title", f"{name}: {as_percent(share)}"), bar))
+        parts.append(tag("text", as_percent(share), x=left + long + 6, y=y + 11, class_="soft"))
     return _picture(alt, parts, width, 8 + 18 * len(values))
 
 
@@ -71,7 +73,7 @@ def _histogram(alt: str, values: Sequence[tuple[str, float]], kind: str) -> Mark
             "rect", x=round(i * step + step * 0.08, 1), y=round(4 + height - tall, 1),
             width=round(step * 0.84, 1), height=tall, class_=f"bar {kind}",
         )  # fmt: skip
-        parts.append(tag("g", tag("title", f"{name}: {percent(share)}"), bar))
+        parts.append(tag("g", tag("title", f"{name}: {as_percent(share)}"), bar))
     base = height + 4
     parts.append(tag("line", x1=0, x2=width, y1=base, y2=base, class_="grid"))
     parts.append(tag("text", _short(values[0][0], 22), x=0, y=base + 15, class_="soft"))
@@ -94,7 +96,7 @@ def _picture(alt: str, parts: Sequence[Markup], width: int, height: int) -> Mark
                width=width, class_="chart")  # fmt: skip
 
 
-def percent(share: float) -> str:
+def as_percent(share: float) -> str:
     """100%, 20%, 3.4%, 0.08%."""
     return (
         f"{share:.0%}"

@@ -9,7 +9,7 @@ from typing import Any
 from maskwright.domain.promise import LABELS
 from maskwright.models import MODELS
 from maskwright.report.estimate import as_sql, worked_example
-from maskwright.report.html import Markup, bullets, page, section, table, tag
+from maskwright.report.html import Markup, bullet_list, html_page, html_table, page_section, tag
 
 ESTIMATE = (
     "To count the people with certain quasi-identifiers and certain sensitive values, add up over the groups: (rows of "
@@ -68,7 +68,7 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         warning = [tag("div", tag("strong", "Not for use"), tag("p", text), class_="verdict no")]
     parts = dictionary.get("parts", ())
     names = {(c["table"], c["name"]) for c in dictionary["columns"]}
-    return page(
+    return html_page(
         "Data card",
         tag("h1", "Data card"),
         tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order says nothing.", class_="lead"),
@@ -94,18 +94,20 @@ def _columns(dictionary: Mapping[str, Any]) -> Markup:
         if not any(row[-1] for row in rows):
             head, rows = head[:-1], [row[:-1] for row in rows]
         caption = f"Table “{name}”" if len(tables) > 1 else "Columns of the table"
-        parts.append(table(head, rows, caption=caption))
+        parts.append(html_table(head, rows, caption=caption))
     roles = tag("p", "Quasi-identifier: something that others may know of a person. Sensitive: what nobody should "
                      "learn about a person. Insensitive: neither.", class_="note")  # fmt: skip
-    return section("columns", "Columns", *parts, roles)
+    return page_section("columns", "Columns", *parts, roles)
 
 
 def _promises(promised: Sequence[Mapping[str, Any]], dictionary: Mapping[str, Any]) -> Markup:
     """Each requirement in the policy's words, and in plain ones; and what is not promised."""
     known = [c for c in dictionary["columns"] if c["role"] == "quasi-identifier"]
     exact = known and dictionary["recoding"] != "generalise" and not any(c["recoded"] for c in known)
-    items = [part for p in promised for part in (tag("dt", promise(p)), tag("dd", plainly(p)))]
-    return section(
+    items = [
+        part for p in promised for part in (tag("dt", _requirement_phrase(p)), tag("dd", _in_plain_words(p)))
+    ]
+    return page_section(
         "promised", "What was promised",
         tag("p", "A class is everybody who is published with the same quasi-identifiers, or under the same group "
                  "number. What follows was counted in the published files before they were handed over."),
@@ -122,9 +124,9 @@ def _relation(parts: Sequence[Mapping[str, Any]]) -> list[Markup]:
         return []
     rows = [(p["name"], f"{p['rows']:,}", ", ".join(p["sensitive"])) for p in parts]
     return [
-        section(
+        page_section(
             "relation", "How the tables relate",
-            table(("table", "rows", "sensitive columns"), rows, numbers=(1,), caption="The tables of this release"),
+            html_table(("table", "rows", "sensitive columns"), rows, numbers=(1,), caption="Tables of this release"),
             tag("p", f"The {len(parts)} tables describe the same people, each with the quasi-identifiers and with some "
                      "of the sensitive columns. They cannot be joined: there is no key, each has its own order of "
                      "rows, and each was recoded on its own, so the same person may carry other labels elsewhere."),
@@ -160,7 +162,7 @@ def _compute(dictionary: Mapping[str, Any]) -> Markup:
             "Cells that a spreadsheet would run as a formula begin with an apostrophe (also after a semicolon, tab or "
             "line end inside a cell), and a cell that began with an apostrophe has two: take one away."
         )
-    return section("compute", "How to compute with it", *parts, bullets(lines))
+    return page_section("compute", "How to compute with it", *parts, bullet_list(lines))
 
 
 def _meaning(column: Mapping[str, Any], recoding: str) -> str:
@@ -188,7 +190,7 @@ def _labels(column: Mapping[str, Any]) -> str:
     return ", ".join(labels[:12]) + more + (" or missing" if column.get("missing") else "")
 
 
-def promise(item: Mapping[str, Any]) -> str:
+def _requirement_phrase(item: Mapping[str, Any]) -> str:
     """A requirement as one phrase: k-anonymity (k 5), of disease."""
     settings = ", ".join(f"{k} {_listed(v)}" for k, v in item["parameters"].items() if v is not None)
     about = f", for {item['attribute']}" if item.get("attribute") else ""
@@ -204,7 +206,7 @@ def _listed(value: Any) -> str:
     return ", ".join(" or ".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in value)
 
 
-def plainly(item: Mapping[str, Any]) -> str:
+def _in_plain_words(item: Mapping[str, Any]) -> str:
     """A requirement in plain words: what the model says of itself, with the settings of this release."""
     model = MODELS[item["model"]]
     numbers = [f"{k} = {v}" for k, v in item["parameters"].items() if isinstance(v, (int, float, str))]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from maskwright.report.html import Markup, join, tag
+from maskwright.report.html import Markup, joined_markup, tag
 
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 48
@@ -81,7 +81,7 @@ class Chart:
 
     def svg(self) -> Markup:
         """The chart for a page that has the style of charts."""
-        frame = _Frame.of(self)
+        frame = _Axes.of(self)
         parts = [*frame.grid(self), *_limits(self, frame)]
         for i, series in enumerate(self.series):
             parts.append(tag("g", *_drawn(series, frame, i), class_=f"c{i % 6}"))
@@ -101,7 +101,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class _Frame:
+class _Axes:
     """Where coordinates lie on the picture."""
 
     x0: float
@@ -111,7 +111,7 @@ class _Frame:
     log: bool
 
     @staticmethod
-    def of(chart: Chart) -> _Frame:
+    def of(chart: Chart) -> _Axes:
         xs = [x for s in chart.series for x, _ in s.points if math.isfinite(x)]
         ys = [v for s in chart.series for v in _heights(s) if math.isfinite(v)]
         ys += [y for _, y in chart.limits]
@@ -124,7 +124,7 @@ class _Frame:
         high = chart.span[1] if chart.span[1] is not None else high + 0.05 * (high - low)
         left, right = min(xs, default=0.0), max(xs, default=1.0)
         pad = 0.0 if chart.x_names or log else 0.02 * (right - left)
-        return _Frame(
+        return _Axes(
             left - pad, right + pad if right > left else left + 1, low, high if high > low else low + 1, log
         )
 
@@ -138,12 +138,12 @@ class _Frame:
 
     def grid(self, chart: Chart) -> Iterator[Markup]:
         bottom = HEIGHT - BOTTOM
-        for value in ticks(self.y0, self.y1):
+        for value in axis_ticks(self.y0, self.y1):
             y = self.y(value)
             yield tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid")
-            yield tag("text", number(value), x=LEFT - 8, y=y + 4, text_anchor="end", class_="soft")
+            yield tag("text", _axis_number(value), x=LEFT - 8, y=y + 4, text_anchor="end", class_="soft")
         named: Sequence[tuple[float, str]] = list(enumerate(chart.x_names)) or [
-            (v, number(v)) for v in self._x_ticks(chart)
+            (v, _axis_number(v)) for v in self._x_ticks(chart)
         ]
         for place, name in named:
             x = self.x(place)
@@ -157,10 +157,10 @@ class _Frame:
         places = sorted({x for s in chart.series for x, _ in s.points})
         if self.log or len(places) <= 8:
             return places[:12]
-        return ticks(self.x0, self.x1)
+        return axis_ticks(self.x0, self.x1)
 
 
-def ticks(low: float, high: float, about: int = 6) -> list[float]:
+def axis_ticks(low: float, high: float, about: int = 6) -> list[float]:
     """Round numbers between two ends."""
     step = 10 ** math.floor(math.log10((high - low) / about))
     step *= next(m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= about)
@@ -168,7 +168,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
     return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def number(value: float) -> str:
+def _axis_number(value: float) -> str:
     """A number as an axis shows it."""
     if value and (abs(value) >= 1e5 or abs(value) < 1e-3):
         return f"{value:.2g}"
@@ -181,14 +181,14 @@ def _heights(series: Series) -> Iterator[float]:
         yield from (y - error, y + error)
 
 
-def _limits(chart: Chart, frame: _Frame) -> Iterator[Markup]:
+def _limits(chart: Chart, frame: _Axes) -> Iterator[Markup]:
     for name, value in chart.limits:
         y = frame.y(value)
         yield tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="limit")
         yield tag("text", name, x=WIDTH - RIGHT, y=y - 5, text_anchor="end", class_="soft")
 
 
-def _drawn(series: Series, frame: _Frame, which: int) -> Iterator[Markup]:
+def _drawn(series: Series, frame: _Axes, which: int) -> Iterator[Markup]:
     places = [(frame.x(x), frame.y(y)) for x, y in series.points if math.isfinite(x) and math.isfinite(y)]
     if series.join and len(places) > 1:
         yield tag("polyline", points=" ".join(f"{x},{y}" for x, y in places), class_="series")
@@ -206,15 +206,19 @@ def _drawn(series: Series, frame: _Frame, which: int) -> Iterator[Markup]:
                 class_="error",
             )
         if series.marks:
-            text = series.texts[i] if i < len(series.texts) else f"{series.name}: {number(x)}, {number(y)}"
-            yield tag("g", tag("title", text), mark(which, frame.x(x), frame.y(y)))
+            text = (
+                series.texts[i]
+                if i < len(series.texts)
+                else f"{series.name}: {_axis_number(x)}, {_axis_number(y)}"
+            )
+            yield tag("g", tag("title", text), _series_mark(which, frame.x(x), frame.y(y)))
         if i < len(series.labels) and series.labels[i]:
             end = frame.x(x) > WIDTH - RIGHT - 80
             place = {"x": frame.x(x) + (-9 if end else 9), "y": max(TOP + 12, frame.y(y) - 8)}
             yield tag("text", series.labels[i], **place, text_anchor="end" if end else "start")
 
 
-def mark(which: int, x: float, y: float, r: float = 4.5) -> Markup:
+def _series_mark(which: int, x: float, y: float, r: float = 4.5) -> Markup:
     """The mark of the series number `which`."""
     shape = MARKS[which % len(MARKS)]
     if shape in ("circle", "ring"):
@@ -251,6 +255,6 @@ def _legend(series: Sequence[Series]) -> Iterator[Markup]:
         return
     for i, (x, line) in enumerate(_places(series)):
         y = HEIGHT + 12 + 20 * line
-        yield join((
-            tag("g", mark(i, x + 6, y - 4), class_=f"c{i % 6}"), tag("text", series[i].name, x=x + 18, y=y),
+        yield joined_markup((
+            tag("g", _series_mark(i, x + 6, y - 4), class_=f"c{i % 6}"), tag("text", series[i].name, x=x + 18, y=y),
         ))  # fmt: skip

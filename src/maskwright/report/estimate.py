@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from maskwright.report.html import Markup, table, tag
+from maskwright.report.html import Markup, html_table, tag
 
 EXAMPLE = ((4, 3, 2), (5, 1, 1))  # (n, a, m) of two groups
 
@@ -26,7 +26,7 @@ class Estimate:
     most: int
 
 
-def estimate(groups: Sequence[tuple[int, int, int]]) -> Estimate:
+def estimate_count(groups: Sequence[tuple[int, int, int]]) -> Estimate:
     """What is known of the count, from (n, a, m) of each group."""
     mean = sum((Fraction(a * m, n) for n, a, m in groups), Fraction(0))
     spread = (Fraction(a * m * (n - a) * (n - m), n * n * (n - 1)) for n, a, m in groups if n > 1)
@@ -36,10 +36,10 @@ def estimate(groups: Sequence[tuple[int, int, int]]) -> Estimate:
 
 def worked_example() -> list[Markup]:
     """The estimator in words, in numbers, and as a table."""
-    found = estimate(EXAMPLE)
+    found = estimate_count(EXAMPLE)
     rows = []
     for i, (n, a, m) in enumerate(EXAMPLE, 1):
-        one = estimate([(n, a, m)])
+        one = estimate_count([(n, a, m)])
         rows.append((f"group {i}", n, a, m, f"{a} × {m}/{n} = {float(one.mean):.4g}", f"{float(one.variance):.4g}",
                      f"{one.least} to {one.most}"))  # fmt: skip
     error = float(found.variance) ** 0.5
@@ -49,7 +49,7 @@ def worked_example() -> list[Markup]:
     head = ("", "rows n", "women a", "flu m", "expected a × m/n", "variance", "certainly")
     return [
         tag("p", "An example with made-up numbers: how many women have flu?"),
-        table(head, rows, numbers=(1, 2, 3, 4, 5, 6), caption="Worked example"),
+        html_table(head, rows, numbers=(1, 2, 3, 4, 5, 6), caption="Worked example"),
         tag("p", f"The estimate is {total}, with a standard error of {error:.2f} (the square root of the sum of the "
                  "variances a m (n − a)(n − m) / (n² (n − 1))). What is certain is that it is between "
                  f"{found.least} and {found.most}."),

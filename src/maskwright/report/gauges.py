@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from maskwright.domain.beliefs import Beliefs
-from maskwright.report.bars import paired, percent
-from maskwright.report.html import Markup, table, tag
+from maskwright.report.bars import as_percent, paired_bars
+from maskwright.report.html import Markup, html_table, tag
 
 ESTIMATORS = {
     "pitman": "Pitman (maximum likelihood, exact expectation)",
@@ -31,8 +31,8 @@ def gauge_parts(beliefs: Beliefs) -> list[Markup]:
         tag("h3", "Who could re-identify people"),
         tag("p", "The prosecutor looks for somebody who is known to be in the table, the journalist for anybody of the "
                  "population, the marketer for as many as possible."),
-        tag("figure", paired(alt, [gauge[:3] for gauge in gauges], 1.0)),
-        table(("adversary", "before", "after", "kind"), rows, numbers=(1, 2), caption="Risk of re-identification"),
+        tag("figure", paired_bars(alt, [gauge[:3] for gauge in gauges], 1.0)),
+        html_table(("adversary", "before", "after", "kind"), rows, numbers=(1, 2), caption="Risk of re-identification"),
     ]  # fmt: skip
     estimated = measures.get("estimated")
     return [*parts, *_estimates(estimated)] if isinstance(estimated, Mapping) else parts
@@ -88,10 +88,10 @@ def _estimates(estimated: Mapping[str, Any]) -> list[Markup]:
     return [
         tag("h3", "Estimated for the population"),
         tag("p", f"{population['people']:,} people were sampled from {population['size']:,} "
-                 f"({percent(population['fraction'])}). {how} whom each of them stands for.{missing} Everything in "
+                 f"({as_percent(population['fraction'])}). {how} whom each of them stands for.{missing} Everything in "
                  "these tables is estimated."),
-        table(("", "before", "after"), rows, numbers=(1, 2), caption="Risk in the population (estimated)"),
-        table(("share of people who are unique", "before", "after", "picked by Dankar's rule"), uniques,
+        html_table(("", "before", "after"), rows, numbers=(1, 2), caption="Risk in the population (estimated)"),
+        html_table(("share of people who are unique", "before", "after", "picked by Dankar's rule"), uniques,
               numbers=(1, 2), caption="Population uniqueness (estimated)"),
         tag("p", estimated["accuracy"]),
     ]  # fmt: skip
@@ -107,4 +107,4 @@ def _number(value: float) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "no answer" if value is None else percent(value)
+    return "no answer" if value is None else as_percent(value)

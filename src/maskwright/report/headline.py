@@ -21,7 +21,7 @@ class Headline:
     basis: str
 
 
-def headline(release: Release) -> Headline | None:
+def worst_belief(release: Release) -> Headline | None:
     """The worst belief; one in a range of values is none in a value, so that it is no headline."""
     computed = [b for b in release.beliefs if b.kind != NOT_COMPUTED]
     counted = [b for b in computed if ATTACKS[b.attack].about != "ranges"]
@@ -32,7 +32,7 @@ def headline(release: Release) -> Headline | None:
     return Headline(worst, status, basis)
 
 
-def chance(value: Fraction) -> str:
+def belief_figure(value: Fraction) -> str:
     """A belief as a large figure: 1/5, or 41%."""
     return str(value) if value.denominator <= 20 else f"{float(value):.1%}"
 

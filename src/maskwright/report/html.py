@@ -20,29 +20,29 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     attrs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items()
     )
-    return Markup(f"<{name}{attrs}>{join(children)}</{name}>")
+    return Markup(f"<{name}{attrs}>{joined_markup(children)}</{name}>")
 
 
-def join(children: Iterable[object]) -> Markup:
+def joined_markup(children: Iterable[object]) -> Markup:
     return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children))
 
 
-def section(name: str, title: str, *children: object) -> Markup:
+def page_section(name: str, title: str, *children: object) -> Markup:
     """A part of a page with a heading of its own; `name` is what links lead to."""
     return tag("section", tag("h2", title, id=f"{name}-title"), *children, id=name,
                aria_labelledby=f"{name}-title")  # fmt: skip
 
 
-def folded(summary: str, *children: object) -> Markup:
+def folded_details(summary: str, *children: object) -> Markup:
     """What not everybody wants to read: shown on request, and always in print."""
     return tag("details", tag("summary", summary), *children)
 
 
-def bullets(lines: Iterable[object]) -> Markup:
+def bullet_list(lines: Iterable[object]) -> Markup:
     return tag("ul", *(tag("li", line) for line in lines))
 
 
-def table(
+def html_table(
     head: Sequence[str],
     rows: Iterable[Sequence[object]],
     numbers: Sequence[int] = (),
@@ -78,12 +78,12 @@ def table(
     )
 
 
-def page(title: str, *body: object, contents: Sequence[tuple[str, str]] = ()) -> str:
+def html_page(title: str, *body: object, contents: Sequence[tuple[str, str]] = ()) -> str:
     """A whole document: nothing is loaded from anywhere. `contents` are (name, title) of its sections."""
     from maskwright.report.charts import STYLE  # charts are made of the blocks above
 
     style = files("maskwright.report").joinpath("style.css").read_text(encoding="utf-8") + STYLE
-    head = join(
+    head = joined_markup(
         (
             Markup(
                 '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -10,7 +10,7 @@ from typing import Any
 from maskwright.domain.release import Release
 from maskwright.domain.spreadsheets import escape_row
 from maskwright.report.charts import Chart, Series
-from maskwright.report.html import Markup, section, table, tag
+from maskwright.report.html import Markup, html_table, page_section, tag
 
 
 def frontier_of(release: Release) -> Mapping[str, Any] | None:
@@ -39,10 +39,10 @@ def plan_section(release: Release) -> Markup:
         if found["exact"]
         else "Only plans on the way of greedy merging are shown."
     )
-    return section(
+    return page_section(
             "plan", "Which sensitive attributes are together",
-            table(("table", "sensitive attributes"), rows, caption="The plan"),
-            table(("figure", "value"), figures, numbers=(1,), caption="What the plan costs"),
+            html_table(("table", "sensitive attributes"), rows, caption="The plan"),
+            html_table(("figure", "value"), figures, numbers=(1,), caption="What the plan costs"),
             tag("p", "Plans that no other plan beats: less association is lost, or less is exposed. ", exact),
             tag("figure", frontier_chart(found, search["information_exposure"], search["association_loss"]).svg()),
     )  # fmt: skip

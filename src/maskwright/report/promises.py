@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maskwright.domain.release import Release
-from maskwright.report.html import Markup, bullets, folded, section, table, tag
+from maskwright.report.html import Markup, bullet_list, folded_details, html_table, page_section, tag
 
 MEANS = (
     "Guaranteed: a proof names every ingredient of the policy, so that the bound holds for every table, against an "
@@ -24,11 +24,11 @@ def promise_section(release: Release) -> Markup:
     looks = tag("p", f"{label['earlier_looks'].capitalize()}.")
     missed = label["not_attacked"]
     attacked = [tag("p", tag("b", "Not attacked: "), "" if missed else "nothing that concerns this release.")]
-    return section(
+    return page_section(
         "promised", "What is promised about belief",
         tag("p", MEANS),
         *(part for promise in label["promises"] for part in _promise(promise)),
-        looks, *attacked, *([bullets(missed)] if missed else []),
+        looks, *attacked, *([bullet_list(missed)] if missed else []),
     )  # fmt: skip
 
 
@@ -53,19 +53,25 @@ def _promise(promise: Mapping[str, Any]) -> list[Markup]:
     ]
     lemmas = {i["lemma"]["title"]: i["lemma"] for i in ingredients if "lemma" in i}
     proofs = [
-        tag("li", tag("b", title), f": {'; '.join(x['conditions'])}. Proof: ", tag("code", x["proof"]), ".")
+        tag(
+            "li",
+            tag("b", title),
+            f": {'; '.join(x['conditions'])}. Proof: ",
+            tag("code", x["proof"]),
+            ".",
+        )
         for title, x in lemmas.items()
     ]
     return [
         tag("h3", f"{names}, adversary {promise['adversary']}"),
         tag("p", badge),
-        table(
+        html_table(
             ("ingredient", "setting", "", "by", "why"),
             rows,
             caption="Ingredients of the policy, and what covers each",
         ),
         *(
-            [folded("What the lemmas ask for, and where they are proven", tag("ul", *proofs))]
+            [folded_details("What the lemmas ask for, and where they are proven", tag("ul", *proofs))]
             if proofs
             else []
         ),

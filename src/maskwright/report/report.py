@@ -15,8 +15,17 @@ from maskwright.domain.promise import LABELS
 from maskwright.domain.release import Release
 from maskwright.models import MODELS
 from maskwright.report.around import Around
-from maskwright.report.headline import Headline, chance, headline
-from maskwright.report.html import Markup, bullets, folded, join, page, section, table, tag
+from maskwright.report.headline import Headline, belief_figure, worst_belief
+from maskwright.report.html import (
+    Markup,
+    bullet_list,
+    folded_details,
+    html_page,
+    html_table,
+    joined_markup,
+    page_section,
+    tag,
+)
 from maskwright.report.plan_section import plan_section
 from maskwright.report.promises import promise_section
 from maskwright.report.risk import risk_section
@@ -35,18 +44,18 @@ CONTENTS = [
 def write_report(
     path: Path, release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
 ) -> None:
-    path.write_text(report(release, examples, source, around), encoding="utf-8")
+    path.write_text(report_page(release, examples, source, around), encoding="utf-8")
 
 
-def report(
+def report_page(
     release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
 ) -> str:
     """The page. `source` names and fingerprints the input; `around` is what other settings would give."""
-    return page(
+    return html_page(
         "Release report",
         tag("h1", "Release report"),
         tag("p", "Private: this report describes the original data. Do not hand it over.", class_="lead"),
-        tag("div", _answer(release), _worst(headline(release)), _figures(release), id="answer"),
+        tag("div", _answer(release), _worst(worst_belief(release)), _figures(release), id="answer"),
         _asked(release),
         promise_section(release),
         risk_section(release.beliefs),
@@ -74,8 +83,8 @@ def _answer(release: Release) -> Markup:
     box = tag("div", tag("strong", text), *lines, class_="verdict " + ("yes" if yes else "no"))
     if not release.warnings:
         return box
-    warned = [tag("strong", "But look at this first"), bullets(release.warnings)]
-    return join((box, tag("div", *warned, class_="verdict warn")))
+    warned = [tag("strong", "But look at this first"), bullet_list(release.warnings)]
+    return joined_markup((box, tag("div", *warned, class_="verdict warn")))
 
 
 def _worst(found: Headline | None) -> Markup:
@@ -85,7 +94,8 @@ def _worst(found: Headline | None) -> Markup:
     what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
     earlier = "without that knowledge" if "facts" in attack.takes else "before the release"
     figure = tag(
-        "p", chance(worst.upper), tag("span", what), tag("span", f"{earlier}: {chance(worst.before)}"), class_="figure"
+        "p", belief_figure(worst.upper), tag("span", what),
+        tag("span", f"{earlier}: {belief_figure(worst.before)}"), class_="figure",
     )  # fmt: skip
     status = LABELS[found.status] if attack.about == "values" else found.status
     badge = tag("span", status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
@@ -96,7 +106,11 @@ def _worst(found: Headline | None) -> Markup:
         "div",
         tag("h2", "The most that anybody can believe about anybody"),
         tag("p", tag("b", "Whom: "), f"{worst.whom}."),
-        tag("p", tag("b", "Why: "), f"{worst.why}. (Attack: {attack.name}, {found.beliefs.kind}{between}.)"),
+        tag(
+            "p",
+            tag("b", "Why: "),
+            f"{worst.why}. (Attack: {attack.name}, {found.beliefs.kind}{between}.)",
+        ),
         tag("p", badge, f" {found.basis}."),
     )
     return tag("div", figure, words, class_="worst")
@@ -115,7 +129,9 @@ def _figures(release: Release) -> Markup:
         (f"{float(release.metrics['information-loss']):.1%}", "information loss (0% = nothing lost)"),
     ]
     return tag(
-        "div", *(tag("div", tag("b", n), tag("span", t), class_="card") for n, t in facts), class_="cards"
+        "div",
+        *(tag("div", tag("b", n), tag("span", t), class_="card") for n, t in facts),
+        class_="cards",
     )
 
 
@@ -134,10 +150,10 @@ def _asked(release: Release) -> Markup:
         tag("li", tag("b", name), f": {MODELS[name].summary_line()}")
         for name in dict.fromkeys(v.model for v in release.verdicts)
     ]
-    return section(
+    return page_section(
         "asked", "What was asked, and what was measured",
         tag("p", "Each requirement, and the worst class that was found when the written files were counted again."),
-        table(head, rows, caption="Requirements and what was measured on the bytes on disk"),
+        html_table(head, rows, caption="Requirements and what was measured on the bytes on disk"),
         *beliefs, tag("ul", *meanings),
         tag("p", "Used as “search”: the method looked for groups that satisfy it. Used as “gate”: publish or refuse; "
                  "the method did not look at it.", class_="note"),
@@ -150,8 +166,10 @@ def _left_out(release: Release) -> Markup:
         lines.append(why)
     if release.dropped_columns:
         lines.append(f"columns that are not published: {', '.join(release.dropped_columns)}")
-    return section(
-        "left-out", "What was left out, and other notes", bullets(lines) if lines else tag("p", "Nothing.")
+    return page_section(
+        "left-out",
+        "What was left out, and other notes",
+        bullet_list(lines) if lines else tag("p", "Nothing."),
     )
 
 
@@ -170,9 +188,9 @@ def _repeat(release: Release, source: Mapping[str, Any]) -> Markup:
     times = [(name, f"{seconds:.2f} s") for name, seconds in release.timings.items()]
     times.append(("in all, up to this report", f"{sum(release.timings.values()):.2f} s"))
     policy = tag("pre", release.policy.to_yaml(), tabindex=0)
-    return section(
+    return page_section(
         "repeat", "To repeat it",
-        table(("", "what"), facts, caption="How this release was made"),
-        table(("step", "time"), times, numbers=(1,), caption="How long each step took"),
-        folded("The policy (also in private/policy.yaml)", policy),
+        html_table(("", "what"), facts, caption="How this release was made"),
+        html_table(("step", "time"), times, numbers=(1,), caption="How long each step took"),
+        folded_details("The policy (also in private/policy.yaml)", policy),
     )  # fmt: skip

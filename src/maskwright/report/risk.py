@@ -8,11 +8,19 @@ from typing import Any
 from maskwright.attacks import ATTACKS
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.exact import number_text
-from maskwright.report.bars import paired
+from maskwright.report.bars import paired_bars
 from maskwright.report.charts import Chart, Series
 from maskwright.report.details import detail_lines
 from maskwright.report.gauges import gauge_parts
-from maskwright.report.html import Markup, bullets, folded, join, section, table, tag
+from maskwright.report.html import (
+    Markup,
+    bullet_list,
+    folded_details,
+    html_table,
+    joined_markup,
+    page_section,
+    tag,
+)
 
 INTRODUCTION = (
     "The largest belief that each attack leads to, for an adversary who knows the method, its settings and everybody's "
@@ -24,7 +32,7 @@ ABOUT = {"values": "a value", "rows": "which row", "ranges": "a range of values"
 
 def risk_section(found: Sequence[Beliefs]) -> Markup:
     if not found:
-        return section("risk", "Risk before and after", tag("p", "No attack was run."))
+        return page_section("risk", "Risk before and after", tag("p", "No attack was run."))
     rows = [
         (b.attack, ABOUT[ATTACKS[b.attack].about], number_text(b.worst.before), number_text(b.worst.after), b.kind,
          f"{b.worst.whom}: {b.worst.why}")
@@ -32,11 +40,11 @@ def risk_section(found: Sequence[Beliefs]) -> Markup:
     ]  # fmt: skip
     head = ("attack", "belief in", "before", "after", "kind", "whom it concerns, and why")
     shares = [(b.attack, float(b.worst.before), float(b.worst.after)) for b in found]
-    return section(
+    return page_section(
         "risk", "Risk before and after",
         tag("p", INTRODUCTION, FACTS if any("facts" in ATTACKS[b.attack].takes for b in found) else ""),
-        tag("figure", paired("Largest belief per attack, before and after; figures are in the table", shares, 1.0)),
-        table(head, rows, caption="The worst belief of each attack"),
+        tag("figure", paired_bars("Largest belief per attack, before and after; figures in the table", shares, 1.0)),
+        html_table(head, rows, caption="The worst belief of each attack"),
         *(part for b in found for part in _sizes(b)),
         *(part for b in found for part in gauge_parts(b)),
         *(part for b in found for part in _knowledge(b)),
@@ -67,8 +75,8 @@ def _sizes(beliefs: Beliefs) -> list[Markup]:
     alt = "Share of people by the size of their class, before and after; the table has the main figures"
     return [
         tag("h3", "How many people share their quasi-identifiers"),
-        table(("", "before", "after"), rows, numbers=(1, 2), caption=f"Classes of people ({beliefs.attack})"),
-        tag("figure", paired(alt, shares),
+        html_table(("", "before", "after"), rows, numbers=(1, 2), caption=f"Classes of people ({beliefs.attack})"),
+        tag("figure", paired_bars(alt, shares),
             tag("figcaption", "Share of people by the size of the class they are in.")),
     ]  # fmt: skip
 
@@ -127,17 +135,17 @@ def _singled_out(beliefs: Beliefs) -> list[Markup]:
         if single["sets"]:
             sets = [(" + ".join(s["attributes"]), f"{s['people']:,}") for s in single["sets"][:10]]
             caption = f"Minimal sets that single people out, {when} (the commonest)"
-            parts.append(table(("attributes", "people"), sets, numbers=(1,), caption=caption))
+            parts.append(html_table(("attributes", "people"), sets, numbers=(1,), caption=caption))
             given = [(name, f"{float(x):.0%}") for name, x in single["contributions"].items() if x]
             caption = f"How often an attribute belongs to such a set, {when}"
-            parts.append(folded(caption, table(("attribute", "share"), given, numbers=(1,))))
+            parts.append(folded_details(caption, html_table(("attribute", "share"), given, numbers=(1,))))
     return parts
 
 
 def _details(found: Sequence[Beliefs]) -> list[Markup]:
     lines = [(b, detail_lines(b)) for b in found]
-    parts = [join((tag("h3", b.attack), bullets(text))) for b, text in lines if text]
-    return [folded("More figures of each attack", *parts)] if parts else []
+    parts = [joined_markup((tag("h3", b.attack), bullet_list(text))) for b, text in lines if text]
+    return [folded_details("More figures of each attack", *parts)] if parts else []
 
 
 def _short(ratio: object) -> str:

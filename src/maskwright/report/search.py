@@ -8,8 +8,8 @@ from typing import Any
 from maskwright.domain.exact import number_text
 from maskwright.domain.release import Release
 from maskwright.report.around import Around
-from maskwright.report.bars import percent
-from maskwright.report.html import Markup, folded, section, table, tag
+from maskwright.report.bars import as_percent
+from maskwright.report.html import Markup, folded_details, html_table, page_section, tag
 from maskwright.report.usefulness import named_groupings
 
 ELSEWHERE = {
@@ -36,12 +36,12 @@ def search_section(release: Release, around: Around | None) -> Markup:
             (key.replace("_", " "), _plain(value)) for key, value in search.items() if key not in ELSEWHERE
         ]
         caption = "What the method did" + (f" for {name}" if name else "")
-        parts.append(table(("", "figure"), rows, caption=caption))
+        parts.append(html_table(("", "figure"), rows, caption=caption))
         if note := search.get("note"):
             parts.append(tag("p", note))
         parts += _levels(search)
     method = release.policy.method
-    return section(
+    return page_section(
         "search", "The search",
         tag("p", f"Method {method.name}", *(f", {k} {v}" for k, v in method.parameters.items()), "."),
         *parts, *_minimal(around), *_others(around),
@@ -61,7 +61,7 @@ def _levels(search: Mapping[str, Any]) -> list[Markup]:
     )
     rows = [("published", _score(search), *_levels_in(chosen, chosen))]
     rows += [(f"no. {i}", _score(x), *_levels_in(x["levels"], chosen)) for i, x in enumerate(found[:MOST], 2)]
-    return [table(("", "score", *chosen), rows, numbers=(1,), caption=caption)]
+    return [html_table(("", "score", *chosen), rows, numbers=(1,), caption=caption)]
 
 
 def _levels_in(levels: Mapping[str, str], chosen: Mapping[str, str]) -> list[object]:
@@ -85,7 +85,11 @@ def _minimal(around: Around | None) -> list[Markup]:
     more = f"; the best {MOST} are shown" if len(around.minimal) > MOST else ""
     text = f"All minimal choices of levels: {len(around.minimal):,}{more}"
     caption = "Whatever else satisfies the policy is coarser than one of these"
-    return [folded(text, table(("score", "rows suppressed", *first), rows, numbers=(1,), caption=caption))]
+    return [
+        folded_details(
+            text, html_table(("score", "rows suppressed", *first), rows, numbers=(1,), caption=caption)
+        )
+    ]
 
 
 def _others(around: Around | None) -> list[Markup]:
@@ -95,12 +99,14 @@ def _others(around: Around | None) -> list[Markup]:
     parts: list[Markup] = [tag("h3", "What a stricter or looser policy would cost")]
     if around.others:
         rows = [
-            (o.setting, "" if o.loss is None else percent(float(o.loss)), _count(o.rows), _count(o.classes),
+            (o.setting, "" if o.loss is None else as_percent(float(o.loss)), _count(o.rows), _count(o.classes),
              o.refused or ("would be possible" if i else "published"))
             for i, o in enumerate(around.others)
         ]  # fmt: skip
         head = ("setting", "information loss", "rows published", "classes", "outcome")
-        parts.append(table(head, rows, numbers=(1, 2, 3), caption="The same search with another setting"))
+        parts.append(
+            html_table(head, rows, numbers=(1, 2, 3), caption="The same search with another setting")
+        )
         parts.append(tag("p", ONLY_SEARCHED, class_="note"))
     if around.note:
         parts.append(tag("p", around.note))

@@ -16,8 +16,8 @@ from maskwright.domain.release import Release, level_names
 from maskwright.metrics import METRICS
 from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
 from maskwright.metrics.loss import attribute_bits, attribute_losses
-from maskwright.report.bars import distribution, paired, percent
-from maskwright.report.html import Markup, section, table, tag
+from maskwright.report.bars import as_percent, distribution_bars, paired_bars
+from maskwright.report.html import Markup, html_table, page_section, tag
 
 NUMBER = re.compile(r"[\[(≤≥<>= ]*(-?\d+(?:\.\d+)?)")
 
@@ -67,9 +67,9 @@ def usefulness_section(release: Release) -> Markup:
         spreads = spreads_of(grouping, release.policy.recoding.exact)
         about = f" in {name}" if name else ""
         parts += [_overview(spreads, about), *(_column(s, about) for s in spreads)]
-    return section(
+    return page_section(
         "usefulness", "Usefulness",
-        table(("metric", "value", "scale", "what it is"), metrics, numbers=(1,), caption="What was lost, over all"),
+        html_table(("metric", "value", "scale", "what it is"), metrics, numbers=(1,), caption="What was lost overall"),
         *parts,
     )  # fmt: skip
 
@@ -114,13 +114,15 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
 def _overview(spreads: Sequence[Spread], about: str) -> Markup:
     rows = [
         (s.name, s.published_as or "as collected", f"{len(s.before.values):,}", f"{len(s.after.values):,}",
-         "" if s.loss is None else percent(s.loss), "" if s.bits is None else f"{s.bits:,.0f}",
+         "" if s.loss is None else as_percent(s.loss), "" if s.bits is None else f"{s.bits:,.0f}",
          f"{s.variation:.4f}", f"{s.work:.4f}")
         for s in spreads
     ]  # fmt: skip
     head = ("column", "published at level", "values before", "values after", "loss", "bits lost", "total variation",
             "earth mover's distance")  # fmt: skip
-    return table(head, rows, numbers=range(2, 8), caption=f"What each column lost{about} (0 = as it was)")
+    return html_table(
+        head, rows, numbers=range(2, 8), caption=f"What each column lost{about} (0 = as it was)"
+    )
 
 
 def _column(spread: Spread, about: str) -> Markup:
@@ -131,23 +133,31 @@ def _column(spread: Spread, about: str) -> Markup:
         rows = [(name, share, after.pop(name, 0.0)) for name, share in spread.before.values]
         rows += [(name, 0.0, share) for name, share in after.items()]
         if len(rows) <= 30:
-            picture = paired(f"Values of {title} before and after", rows)
+            picture = paired_bars(f"Values of {title} before and after", rows)
             note = " sensitive; outlined: in the input, filled: in the release"
-            return tag("div", tag("h3", title, tag("span", note)), tag("figure", picture), class_="column")
-    note = " sensitive" if spread.loss is None else f" {spread.published_as}, loss {percent(spread.loss)}"
+            return tag(
+                "div",
+                tag("h3", title, tag("span", note)),
+                tag("figure", picture),
+                class_="column",
+            )
+    note = " sensitive" if spread.loss is None else f" {spread.published_as}, loss {as_percent(spread.loss)}"
     pictures = [_picture(title, "before", spread.before), _picture(title, "after", spread.after)]
     return tag(
-        "div", tag("h3", title, tag("span", note)), tag("div", *pictures, class_="pair"), class_="column"
+        "div",
+        tag("h3", title, tag("span", note)),
+        tag("div", *pictures, class_="pair"),
+        class_="column",
     )
 
 
 def _picture(title: str, kind: str, shares: Shares) -> Markup:
     common = sorted(shares.values, key=lambda pair: -pair[1])[:3]
-    most = ", ".join(f"{name} {percent(share)}" for name, share in common)
+    most = ", ".join(f"{name} {as_percent(share)}" for name, share in common)
     alt = f"{title} {kind}: share of rows by value; the commonest: {most}"
     n = len(shares.values)
     words = tag("figcaption", f"{kind}: {n:,} value{'' if n == 1 else 's'}")
-    return tag("figure", distribution(alt, shares.values, kind, shares.ordered), words)
+    return tag("figure", distribution_bars(alt, shares.values, kind, shares.ordered), words)
 
 
 def examples_section(examples: Mapping[str, Sequence[Mapping[str, str | None]]]) -> Markup:
@@ -156,10 +166,10 @@ def examples_section(examples: Mapping[str, Sequence[Mapping[str, str | None]]])
         if rows:
             title = "Before" if name == "before" else name.capitalize()
             parts.append(
-                table(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=title, named=False)
+                html_table(tuple(rows[0]), [tuple(row.values()) for row in rows], caption=title, named=False)
             )
     note = tag(
         "p",
         "A few rows before and after. They are not the same people: rows are published in a random order.",
     )
-    return section("examples", "Example rows", note, *parts)
+    return page_section("examples", "Example rows", note, *parts)

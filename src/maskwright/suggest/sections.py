@@ -107,7 +107,7 @@ def _counts(profile: ColumnProfile) -> str:
     return text + (f", {profile.missing:,} missing" if profile.missing else "")
 
 
-def as_percent(part: int, whole: int) -> str:
+def percent_of(part: int, whole: int) -> str:
     """A share for people; never rounded to nothing or to everything."""
     if part in (0, whole):
         return "0 %" if part == 0 else "100 %"
@@ -201,7 +201,7 @@ def how_unique(found: Uniqueness) -> str:
         least = found.smallest_class
         size = "at least 2 rows" if least is None else f"{least:,} rows"
         return f"As it is now, no row is unique on {columns}; the rarest combination has {size}."
-    text = f"As it is now, {as_percent(found.unique_rows, found.rows)} of the rows are unique on {columns}"
+    text = f"As it is now, {percent_of(found.unique_rows, found.rows)} of the rows are unique on {columns}"
     if len(found.columns) == 1:
         return text + "."
     if found.adds_most is None:
@@ -210,7 +210,7 @@ def how_unique(found: Uniqueness) -> str:
         )
     return (
         f"{text}; {found.adds_most} adds most "
-        f"(without it: {as_percent(found.without_it, found.rows)})."
+        f"(without it: {percent_of(found.without_it, found.rows)})."
     )  # fmt: skip
 
 

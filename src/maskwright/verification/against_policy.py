@@ -27,14 +27,14 @@ from maskwright.folder.store import MANIFEST, PUBLIC
 from maskwright.policy.binding import flagged_of, hierarchy_of, models_of, set_columns
 from maskwright.policy.policy import Policy
 from maskwright.recode.entries import group_column
-from maskwright.verification.verify import Verification, classes_from, measure, recount_tables
+from maskwright.verification.verify import Verification, classes_from, measure_models, recount_tables
 
 WORDS = {MANIFEST, "mapping.csv", "data-dictionary.json"}  # what lies beside the tables of a release
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".csv.gz", ".csv.zst")
 
 
 @dataclass(frozen=True, eq=False)
-class _File:
+class _PublishedFile:
     """A published file: its columns by what the policy makes of them; `strangers` the policy does not know."""
 
     path: Path
@@ -46,7 +46,7 @@ class _File:
     hidden: tuple[str, ...]  # identifiers, and others that are never published
 
 
-def recheck(published: Sequence[str | Path], policy: Policy) -> Verification:
+def check_against_policy(published: Sequence[str | Path], policy: Policy) -> Verification:
     """Do these files satisfy the policy? A folder stands for the tables in it (of a release: in its public part)."""
     paths = _tables_in([Path(p) for p in published])
     if policy.unit:
@@ -95,7 +95,7 @@ def _tables_in(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _opened(engine: Engine, path: Path, policy: Policy) -> _File:
+def _opened(engine: Engine, path: Path, policy: Policy) -> _PublishedFile:
     table = engine.open(path, Reading(trim=False))
     names = [c.name for c in table.columns]
 
@@ -106,14 +106,14 @@ def _opened(engine: Engine, path: Path, policy: Policy) -> _File:
     shown = of_role("quasi-identifier"), of_role("sensitive"), of_role("insensitive")
     strangers = tuple(n for n in names if n not in policy.columns)
     known = {n for names in shown for n in names} | set(strangers)
-    return _File(path, table, *shown, strangers, tuple(n for n in names if n not in known))
+    return _PublishedFile(path, table, *shown, strangers, tuple(n for n in names if n not in known))
 
 
-def _not_published(file: _File) -> list[str]:
+def _not_published(file: _PublishedFile) -> list[str]:
     return [f"{file.path.name} has the column {name!r}, which is not to be published" for name in file.hidden]
 
 
-def _together(files: Sequence[_File], policy: Policy) -> list[str]:
+def _together(files: Sequence[_PublishedFile], policy: Policy) -> list[str]:
     """What concerns all files: every sensitive column is there once, insensitive ones in one file at most."""
     problems = []
     for name in policy.sensitive:
@@ -126,7 +126,7 @@ def _together(files: Sequence[_File], policy: Policy) -> list[str]:
     return problems
 
 
-def _parts(files: Sequence[_File], policy: Policy) -> list[list[_File]]:
+def _parts(files: Sequence[_PublishedFile], policy: Policy) -> list[list[_PublishedFile]]:
     """The files that belong together: one each, or the two tables of a bucketized release."""
     published = [name for name, column in policy.columns.items() if column.role != "identifier"]
     group: tuple[str, ...] = (group_column(published),) if policy.recoding.name != "generalise" else ()
@@ -145,7 +145,7 @@ def _parts(files: Sequence[_File], policy: Policy) -> list[list[_File]]:
     return [[file] for file in files]
 
 
-def _pairs(files: Sequence[_File], policy: Policy) -> list[list[_File]]:
+def _pairs(files: Sequence[_PublishedFile], policy: Policy) -> list[list[_PublishedFile]]:
     """Each table of quasi-identifiers with the table of sensitive values whose name begins alike."""
     known = [f for f in files if f.quasi_identifiers and not f.sensitive]
     secret = [f for f in files if f.sensitive and not f.quasi_identifiers]
@@ -168,7 +168,7 @@ def _pairs(files: Sequence[_File], policy: Policy) -> list[list[_File]]:
 
 
 def _measure(
-    engine: Engine, part: Sequence[_File], policy: Policy, notes: list[str]
+    engine: Engine, part: Sequence[_PublishedFile], policy: Policy, notes: list[str]
 ) -> tuple[list[Verdict], Recount]:
     """Count the classes of one part, and ask the requirements that concern it."""
     grouped = policy.recoding.name != "generalise"
@@ -191,7 +191,7 @@ def _measure(
     if any(m.about == "sensitive" for m in models):
         notes.append("distributions are compared with that of the published files themselves")
     context = replace(context, flagged=flagged_of(policy, sets), sets=tuple(sets))
-    return list(measure(classes_from(found, by, specs), models, References(context, context))), found
+    return list(measure_models(classes_from(found, by, specs), models, References(context, context))), found
 
 
 def _reference(

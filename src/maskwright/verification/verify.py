@@ -29,7 +29,7 @@ from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Found, Reading, Recount, SensitiveSpec, Table, Texts, spelled
 from maskwright.errors import InputError, NotVerified, PolicyError
 from maskwright.folder.saved_state import part_folder
-from maskwright.folder.store import MANIFEST, PRIVATE, PUBLIC, readable
+from maskwright.folder.store import MANIFEST, PRIVATE, PUBLIC, is_readable
 from maskwright.models import MODELS
 
 REFERENCE = "reference.json"
@@ -53,14 +53,14 @@ def classes_from(recount: Recount, columns: Sequence[str], sensitive: Sequence[S
     return Classes(recount.people, recount.rows, parts, tuple(columns), recount.codes)
 
 
-def measure(classes: Classes, models: Sequence[Model], references: References) -> tuple[Verdict, ...]:
+def measure_models(classes: Classes, models: Sequence[Model], references: References) -> tuple[Verdict, ...]:
     """What every model says about the recounted classes."""
     if classes.n == 0:
         raise NotVerified("the written table has no rows")
     return tuple(references.check(model, classes) for model in models)
 
 
-def sha256(path: Path) -> str:
+def file_hash(path: Path) -> str:
     """The SHA-256 hash of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -95,7 +95,7 @@ class Verification:
         }
 
 
-def verify(folder: str | Path, recount_only: bool = False) -> Verification:
+def verify_folder(folder: str | Path, recount_only: bool = False) -> Verification:
     """Check a release folder: its files against the manifest, and its table against the promises.
 
     With `recount_only` the hashes of the tables are not compared, so that a release rewritten in another order or
@@ -138,7 +138,7 @@ def verify(folder: str | Path, recount_only: bool = False) -> Verification:
 
 
 def _verify_part(
-    path: Path, name: str, parts: int, listed: Sequence[_Listed], models: Sequence[Model], unit: bool,
+    path: Path, name: str, parts: int, listed: Sequence[_ListedTable], models: Sequence[Model], unit: bool,
     problems: list[str], notes: list[str],
 ) -> tuple[tuple[Verdict, ...], int, int]:  # fmt: skip
     """Recount the tables of one part of a release: its verdicts, rows and classes."""
@@ -146,7 +146,7 @@ def _verify_part(
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
     folder = part_folder(path / PRIVATE, name, parts)
-    if needs == {"ancestors"} and not unit and not readable(folder / CLASSES):
+    if needs == {"ancestors"} and not unit and not is_readable(folder / CLASSES):
         needs = frozenset()
         notes.append(
             f"without private/{CLASSES} the whole table is the only group that classes are compared with"
@@ -162,7 +162,7 @@ def _verify_part(
     specs, context, gates = _reference(path, name, sensitive, recount, notes)
     classes = classes_from(recount, listed[0].classes_by, specs)
     references = References(context, context) if gates is None else gates
-    verdicts = measure(replace(classes, **recorded), models, references)
+    verdicts = measure_models(replace(classes, **recorded), models, references)
     return verdicts, rows, len(recount.rows)
 
 
@@ -187,7 +187,7 @@ def _same(one: Texts, two: Texts) -> bool:
 
 
 @dataclass(frozen=True)
-class _Listed:
+class _ListedTable:
     """A table as the manifest describes it."""
 
     file: str
@@ -200,7 +200,7 @@ class _Listed:
     sets: list[SetColumn]
 
 
-def _recount(path: Path, listed: Sequence[_Listed], problems: list[str]) -> Recount:
+def _recount(path: Path, listed: Sequence[_ListedTable], problems: list[str]) -> Recount:
     """Count the classes of the tables as they are on disk; what they are grouped by is in the manifest."""
     engine = open_engine()
     try:
@@ -250,14 +250,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _listed(folder: Path, table: Mapping[str, Any], rewritten: bool) -> _Listed:
+def _listed(folder: Path, table: Mapping[str, Any], rewritten: bool) -> _ListedTable:
     """A table as the manifest describes it; of one that was rewritten the delimiter may be another."""
     file, format = _file_of(folder, str(table["file"]), table.get("format"), rewritten)
     if format not in ("csv", "parquet", None):
         raise ValueError
     reading = Reading.back(format, bool(table.get("escaped")))
     columns, classes_by, sensitive = (_texts(table[key]) for key in ("columns", "classes_by", "sensitive"))
-    return _Listed(
+    return _ListedTable(
         file, replace(reading, delimiter=None) if rewritten else reading, table.get("part", "data"), columns,
         classes_by, sensitive, int(table["rows"]), [SetColumn.from_dict(s) for s in table.get("sets", ())],
     )  # fmt: skip
@@ -277,12 +277,12 @@ def _file_of(folder: Path, name: str, format: Any, rewritten: bool) -> tuple[str
 
 def _compare_manifests(path: Path) -> list[str]:
     """Is the public manifest the one that private/ knows, where that is kept?"""
-    if not readable(path / PRIVATE / MANIFEST):
+    if not is_readable(path / PRIVATE / MANIFEST):
         return []
     known = read_json(path / PRIVATE / MANIFEST).get("public_manifest")
     return (
         []
-        if known == sha256(path / PUBLIC / MANIFEST)
+        if known == file_hash(path / PUBLIC / MANIFEST)
         else [f"{PUBLIC}/{MANIFEST} is not the one that was written"]
     )
 
@@ -291,7 +291,7 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
     """Files that are missing, changed or extra, in public/ and (where it is kept) private/."""
     problems = _compare_manifests(path)
     listed = [(PUBLIC, manifest)]
-    if readable(path / PRIVATE / MANIFEST):
+    if is_readable(path / PRIVATE / MANIFEST):
         listed.append((PRIVATE, read_json(path / PRIVATE / MANIFEST)))
     for part, record in listed:
         files = record.get("files")
@@ -305,7 +305,7 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
         problems += [f"{part}/{name} is not in the manifest" for name in sorted(present - set(files))]
         problems += [
             f"{part}/{name} was changed" for name in sorted(set(files) & present)
-            if sha256(path / part / name) != files[name]
+            if file_hash(path / part / name) != files[name]
         ]  # fmt: skip
     return problems
 
@@ -315,7 +315,7 @@ def _recorded(
 ) -> tuple[Recount, dict[str, Any], list[str]]:
     """What nobody can count in the public table (people, population): as it was when the release was made."""
     file = folder / CLASSES
-    if not readable(file):
+    if not is_readable(file):
         what = "several rows per person" if unit else "requirements about more than its own rows"
         raise NotVerified(f"this release has {what}, which cannot be recounted without private/{CLASSES}")
     stored = read_json(file)
@@ -368,7 +368,7 @@ def _reference(
     And what a part was compared with, where that is another: None otherwise, as in releases of earlier versions.
     """
     file = path / PRIVATE / REFERENCE
-    if readable(file):
+    if is_readable(file):
         stored = read_json(file)
         specs, context = reference_from(stored)
         mine = context_for(context, sensitive)

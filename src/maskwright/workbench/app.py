@@ -17,7 +17,7 @@ from maskwright.version import __version__
 from maskwright.workbench import api, pages
 from maskwright.workbench.jobs import Conflict
 from maskwright.workbench.roots import Roots
-from maskwright.workbench.security import Guard, Keys
+from maskwright.workbench.security import AccessKeys, Guard
 from maskwright.workbench.workspace import NotFound, Workspace
 
 STATIC = Path(__file__).parent / "static"
@@ -32,7 +32,7 @@ class Assets(StaticFiles):
         return response
 
 
-def create_app(workspace: Workspace, keys: Keys, roots: Roots, memory: str | None = None) -> FastAPI:
+def create_app(workspace: Workspace, keys: AccessKeys, roots: Roots, memory: str | None = None) -> FastAPI:
     """The workbench on a workspace. `keys` say who may call, `roots` which files may be opened by path."""
     app = FastAPI(
         title="Maskwright workbench",
@@ -70,7 +70,7 @@ def create_app(workspace: Workspace, keys: Keys, roots: Roots, memory: str | Non
 
 def _error(request: Request, status: int, text: str) -> Response:
     if not request.url.path.startswith("/api"):
-        return pages.error(request, status, text)
+        return pages.error_page(request, status, text)
     content: dict[str, Any] = {"error": text}
     at = re.match(r"(require|method|columns)(?:\[(\d+)\])?(?:\.([\w-]+))?", text)
     if at and (at[2] or at[3]):  # where in the form it belongs

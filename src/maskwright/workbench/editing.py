@@ -20,7 +20,7 @@ DEFAULT_METHOD = {
 }  # fmt: skip
 
 
-def start(profile: Mapping[str, Any]) -> Values:
+def empty_policy(profile: Mapping[str, Any]) -> Values:
     """A policy without columns, for a table of which nothing could be guessed."""
     reading = {k: v for k, v in (profile.get("reading") or {}).items() if v not in (None, "", True)}
     if reading.get("header") is False:

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 
-def number(value: Any) -> str:
+def shown_number(value: Any) -> str:
     """A measured value for people: thousands with commas, fractions with their decimal."""
     if isinstance(value, str) and "/" in value:
         share = Fraction(value)
@@ -20,7 +20,7 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def share(value: Any) -> float:
+def as_share(value: Any) -> float:
     """Any measured value as a float, for bars and charts."""
     try:
         return float(Fraction(value)) if isinstance(value, str) else float(value)
@@ -28,12 +28,12 @@ def share(value: Any) -> float:
         return 0.0
 
 
-def embedded(value: Any) -> str:
+def embedded_json(value: Any) -> str:
     """Data for a script, as a block of JSON that no browser executes and nothing inside can end."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
-def marked(text: str) -> Markup:
+def docstring_markup(text: str) -> Markup:
     """A docstring's `code` and *words* as HTML."""
     escaped = str(escape(text))
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)

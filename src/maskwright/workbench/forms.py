@@ -104,17 +104,17 @@ def as_text(value: Any) -> str:
 
 
 @cache
-def models() -> dict[str, Form]:
+def model_forms() -> dict[str, Form]:
     return {name: _form(cls, cls.about) for name, cls in MODELS.items()}
 
 
 @cache
-def methods() -> dict[str, Form]:
+def method_forms() -> dict[str, Form]:
     return {name: _form(cls, "method") for name, cls in METHODS.items()}
 
 
 @cache
-def recodings() -> dict[str, str]:
+def recoding_summaries() -> dict[str, str]:
     """Name → what it does, from the docstring."""
     text = " ".join(docstring_of(Recoding).split())
     parts = re.split(r"\b(generalise|bucketize|permute): ", text)[1:]
@@ -122,7 +122,7 @@ def recodings() -> dict[str, str]:
 
 
 def _form(cls: type[Registered], about: str) -> Form:
-    explained = explanations(cls)
+    explained = _field_explanations(cls)
     fields = [_field(name, cls, explained.get(name, "")) for name in cls.model_fields]
     # what must be said first, then what may be said; `use` last, because it is about the requirement as a whole
     fields.sort(key=lambda f: (f.name == "use", not f.required, f.name == "attribute"))
@@ -169,7 +169,7 @@ def _inner(annotation: Any) -> Any:
         return annotation
 
 
-def explanations(cls: type) -> dict[str, str]:
+def _field_explanations(cls: type) -> dict[str, str]:
     """What the docstring's Attributes section says of each field; base classes fill the gaps."""
     found: dict[str, str] = {}
     for base in cls.__mro__:

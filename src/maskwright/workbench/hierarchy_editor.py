@@ -72,7 +72,7 @@ def check_inside(folder: Path, below: str, file: str, where: str) -> None:
         raise PolicyError(f"{where}: the project has no file {file!r} in {below}/; {remedy}")
 
 
-def built(spec: Any, column: str, values: Sequence[str], policy: Policy, folder: Path) -> Hierarchy:
+def built_hierarchy(spec: Any, column: str, values: Sequence[str], policy: Policy, folder: Path) -> Hierarchy:
     """The hierarchy over the values that were seen; refused as the pipeline would refuse it."""
     parsed = parse_settings(Column, {"role": "quasi-identifier", "hierarchy": spec}, f"columns.{column}")
     builder = parsed.hierarchy
@@ -84,7 +84,7 @@ def built(spec: Any, column: str, values: Sequence[str], policy: Policy, folder:
     return builder.build(column, values, folder, policy.missing.tokens, order)
 
 
-def preview(hierarchy: Hierarchy, counts: Mapping[str, int]) -> dict[str, Any]:
+def hierarchy_preview(hierarchy: Hierarchy, counts: Mapping[str, int]) -> dict[str, Any]:
     """Every level with its labels and their rows, and for each value its label at every level."""
     levels = []
     for level in hierarchy.levels:
@@ -117,7 +117,7 @@ def _together(hierarchy: Hierarchy) -> list[int]:
     )
 
 
-def concerned(message: str, values: Sequence[str]) -> list[str]:
+def _values_named(message: str, values: Sequence[str]) -> list[str]:
     """The values that an error names, so that it can be shown at them."""
     return [v for v in values if repr(v) in message][:20]
 
@@ -200,12 +200,12 @@ def way_of(spec: Any) -> str:
     return "suppress"
 
 
-def refusal(
+def editor_refusal(
     problem: HierarchyError | PolicyError, values: Sequence[str], pasted: str | None
 ) -> dict[str, Any]:
     """An error for the editor: in words, and with the values concerned; of a pasted table also by their line."""
     text = str(problem)
-    named = concerned(text, values)
+    named = _values_named(text, values)
     if pasted is not None:
         text = re.sub(r"hierarchy file '[^']*'", "the pasted table", text)
         lines = pasted.splitlines()

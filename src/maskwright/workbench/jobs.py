@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.errors import MaskwrightError
-from maskwright.folder.store import recover
+from maskwright.folder.store import recover_destination
 from maskwright.runtime import disk
 from maskwright.workbench.turns import AT_ONCE, MOST, Turns
 
@@ -42,7 +42,7 @@ TOO_MANY = (
 
 
 @dataclass(frozen=True)
-class Job:
+class BackgroundJob:
     """One run, as its folder tells it."""
 
     folder: Path
@@ -135,21 +135,21 @@ class Board:
     folder: Path
     turns: Turns
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[BackgroundJob]:
         """Newest first."""
         with contextlib.suppress(FileNotFoundError):
-            jobs = [Job(p) for p in self.folder.iterdir() if (p / "request.json").is_file()]
+            jobs = [BackgroundJob(p) for p in self.folder.iterdir() if (p / "request.json").is_file()]
             return sorted(jobs, key=lambda j: j.request.get("began", 0), reverse=True)
         return []
 
-    def get(self, id_: str) -> Job | None:
+    def get(self, id_: str) -> BackgroundJob | None:
         found = [job for job in self.all() if job.id == id_]
         return found[0] if found else None
 
-    def latest(self, kind: str, state: str | None = None) -> Job | None:
+    def latest(self, kind: str, state: str | None = None) -> BackgroundJob | None:
         return next((j for j in self.all() if j.kind == kind and state in (None, j.state)), None)
 
-    def running(self) -> Job | None:
+    def running(self) -> BackgroundJob | None:
         return next((job for job in self.all() if job.state == "running"), None)
 
     def settle(self) -> None:
@@ -161,10 +161,10 @@ class Board:
                 and job.state in ("interrupted", "cancelled")
                 and not (job.folder / "settled").exists()
             ):
-                recover(Path(destination))
+                recover_destination(Path(destination))
                 (job.folder / "settled").touch(mode=0o600)
 
-    def start(self, kind: str, parameters: Mapping[str, Any], id_: str | None = None) -> Job:
+    def start(self, kind: str, parameters: Mapping[str, Any], id_: str | None = None) -> BackgroundJob:
         """Begin a run in a process that outlives this one; refused when very many go on or wait."""
         self.settle()
         place = self.turns.place()
@@ -175,8 +175,8 @@ class Board:
         finally:
             os.close(place)  # the process holds it now
 
-    def _started(self, kind: str, parameters: Mapping[str, Any], id_: str, place: int) -> Job:
-        job = Job(self.folder / id_)
+    def _started(self, kind: str, parameters: Mapping[str, Any], id_: str, place: int) -> BackgroundJob:
+        job = BackgroundJob(self.folder / id_)
         job.folder.mkdir(parents=True, mode=0o700)
         lock = _locked(job.folder / "lock")
         # later than all runs before it, also when the clock was set back

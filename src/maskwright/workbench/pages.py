@@ -13,13 +13,13 @@ from fastapi.templating import Jinja2Templates
 from maskwright.hierarchies import WAYS
 from maskwright.metrics import METRICS
 from maskwright.pipeline.attacking import ADVERSARIES, adversary_named
-from maskwright.pipeline.history import Looked, policy_hash
+from maskwright.pipeline.history import EarlierLooks, policy_hash
 from maskwright.policy.policy import Policy
 from maskwright.suggest.presets import PRESETS
 from maskwright.version import __version__
 from maskwright.workbench import forms, hierarchy_editor
 from maskwright.workbench.api.common import This
-from maskwright.workbench.formats import embedded, marked, number, share
+from maskwright.workbench.formats import as_share, docstring_markup, embedded_json, shown_number
 from maskwright.workbench.roots import TABLES
 from maskwright.workbench.security import Refused
 from maskwright.workbench.workspace import NotFound, Project, Workspace, read_json
@@ -39,26 +39,31 @@ STEPS = (
 )  # fmt: skip
 
 
-templates.env.filters |= {"number": number, "share": share, "embedded": embedded, "marked": marked}
+templates.env.filters |= {
+    "number": shown_number,
+    "share": as_share,
+    "embedded": embedded_json,
+    "marked": docstring_markup,
+}
 templates.env.globals |= {"version": __version__, "steps": STEPS, "roles": ROLES}
 
 
-def page(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
+def _rendered(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
     session = request.scope.get("session")
     shared = {"csrf": session.csrf if session else "", "session": session, "here": request.url.path}
     return templates.TemplateResponse(request, name, {**shared, **context}, status_code=status)
 
 
-def error(request: Request, status: int, text: str) -> Response:
-    return page(request, "error.html", status, text=text)
+def error_page(request: Request, status: int, text: str) -> Response:
+    return _rendered(request, "error.html", status, text=text)
 
 
-def spaces(request: Request) -> Workspace:
+def _workspace_of(request: Request) -> Workspace:
     found: Workspace = request.app.state.workspace
     return found
 
 
-def about(this: Project, step: str, **context: Any) -> dict[str, Any]:
+def _context(this: Project, step: str, **context: Any) -> dict[str, Any]:
     """What every page of a project shows."""
     running = this.jobs.running()
     return {
@@ -78,20 +83,20 @@ def policy_or_none(this: Project) -> tuple[Policy | None, str | None]:
 
 
 @router.get("/start")
-def start(request: Request, token: str = "") -> Response:
+def start_page(request: Request, token: str = "") -> Response:
     keys = request.app.state.keys
     if not keys.is_token(token):
         raise Refused(401, "this token is not valid: open the address that `maskwright ui` printed last")
     # A page that moves on by itself: unlike a redirect it also works when the address was a link on another site,
     # whose requests carry no strict cookies.
-    response = page(request, "start.html")
+    response = _rendered(request, "start.html")
     response.headers["set-cookie"] = keys.set_cookie(keys.open_session())
     return response
 
 
 @router.get("/")
-def home(request: Request) -> Response:
-    here, roots = spaces(request), request.app.state.roots
+def home_page(request: Request) -> Response:
+    here, roots = _workspace_of(request), request.app.state.roots
     base = roots.folders[0] if roots.folders else None
     tables = [
         {"path": str(p), "shown": str(p.relative_to(base)) if base and p.is_relative_to(base) else str(p),
@@ -103,28 +108,32 @@ def home(request: Request) -> Response:
         for p in here.projects()
     ]
     limit = request.app.state.keys.upload_limit
-    return page(
+    return _rendered(
         request, "home.html", tables=tables, projects=projects, limit=limit, base=base, endings=TABLES,
         active="projects",
     )  # fmt: skip
 
 
 @router.get("/p/{project_id}")
-def overview(this: This) -> Response:
+def project_page(this: This) -> Response:
     step = "columns" if this.profile() else "table"
     return RedirectResponse(f"/p/{this.id}/{step}", 303)
 
 
 @router.get("/p/{project_id}/table")
-def table(request: Request, this: This) -> Response:
+def table_page(request: Request, this: This) -> Response:
     """While the table is looked at, and when that failed."""
-    return page(
-        request, "table.html", **about(this, "columns"), job=this.jobs.latest("profile"), presets=PRESETS
+    return _rendered(
+        request,
+        "table.html",
+        **_context(this, "columns"),
+        job=this.jobs.latest("profile"),
+        presets=PRESETS,
     )
 
 
 @router.get("/p/{project_id}/columns")
-def columns(request: Request, this: This) -> Response:
+def columns_page(request: Request, this: This) -> Response:
     profile = this.profile()
     if profile is None:
         return RedirectResponse(f"/p/{this.id}/table", 303)
@@ -141,10 +150,10 @@ def columns(request: Request, this: This) -> Response:
         )
         spec = policy.to_dict()["columns"].get(name) if policy else None
         rows.append({**column, "number": i, "now": role, "spec": _short(spec)})
-    return page(
+    return _rendered(
         request,
         "columns.html",
-        **about(this, "columns"),
+        **_context(this, "columns"),
         columns=rows,
         policy=policy,
         problem=problem,
@@ -167,7 +176,7 @@ def _short(entry: Any) -> str:
 
 
 @router.get("/p/{project_id}/columns/{index}")
-def hierarchy(request: Request, this: This, index: int) -> Response:
+def hierarchy_page(request: Request, this: This, index: int) -> Response:
     profile = this.profile()
     policy, _ = policy_or_none(this)
     if profile is None or policy is None or not 0 <= index < len(profile["columns"]):
@@ -185,8 +194,8 @@ def hierarchy(request: Request, this: This, index: int) -> Response:
     others = [
         i for i, c in enumerate(profile["columns"]) if _role_in(policy, c["name"]) == "quasi-identifier"
     ]
-    return page(
-        request, "hierarchy.html", **about(this, "columns"), column=column, index=index, spec=spec, way=way,
+    return _rendered(
+        request, "hierarchy.html", **_context(this, "columns"), column=column, index=index, spec=spec, way=way,
         ways=list(WAYS), texts=texts, seen=seen, role=role, others=others,
         weight=str(entry.get("weight", "1")) if isinstance(entry, dict) else "1",
     )  # fmt: skip
@@ -203,42 +212,42 @@ def _file_text(this: Project, spec: dict[str, Any]) -> str:
 
 
 @router.get("/p/{project_id}/requirements")
-def requirements(request: Request, this: This) -> Response:
+def requirements_page(request: Request, this: This) -> Response:
     policy, problem = policy_or_none(this)
     current = []
     for item in policy.require if policy else ():
-        form = forms.models()[item.name]
+        form = forms.model_forms()[item.name]
         current.append({"form": form, "values": form.shown(item.parameters)})
-    return page(
-        request, "requirements.html", **about(this, "requirements"), current=current, catalogue=forms.models(),
+    return _rendered(
+        request, "requirements.html", **_context(this, "requirements"), current=current, catalogue=forms.model_forms(),
         sensitive=policy.sensitive if policy else [], presets=PRESETS, problem=problem,
         preset=policy.preset if policy else None,
     )  # fmt: skip
 
 
 @router.get("/p/{project_id}/method")
-def method(request: Request, this: This) -> Response:
+def method_page(request: Request, this: This) -> Response:
     policy, problem = policy_or_none(this)
-    catalogue = forms.methods()
+    catalogue = forms.method_forms()
     chosen = policy.method.name if policy else "optimal-lattice"
     values = catalogue[chosen].shown(policy.method.parameters) if policy else {}
     recoding = policy.recoding if policy else None
     compared = this.jobs.latest("compare")
-    return page(
-        request, "method.html", **about(this, "method"), catalogue=catalogue, chosen=chosen, values=values,
-        recodings=forms.recodings(), recoding=recoding, problem=problem, compared=compared,
+    return _rendered(
+        request, "method.html", **_context(this, "method"), catalogue=catalogue, chosen=chosen, values=values,
+        recodings=forms.recoding_summaries(), recoding=recoding, problem=problem, compared=compared,
     )  # fmt: skip
 
 
 @router.get("/p/{project_id}/run")
-def run(request: Request, this: This) -> Response:
+def run_page(request: Request, this: This) -> Response:
     this.jobs.settle()
     policy, problem = policy_or_none(this)
     jobs = [j for j in this.jobs.all() if j.kind != "profile"]
     latest = next((j for j in jobs if j.kind == "release"), None)
     shown = this.jobs.running() or latest
-    return page(
-        request, "run.html", **about(this, "run"), policy=policy, problem=problem, jobs=jobs, shown=shown,
+    return _rendered(
+        request, "run.html", **_context(this, "run"), policy=policy, problem=problem, jobs=jobs, shown=shown,
         made=set(this.releases()), levels=_fixed(policy), promised=_promised(this, policy),
     )  # fmt: skip
 
@@ -262,7 +271,7 @@ def _promised(this: Project, policy: Policy | None) -> list[dict[str, Any]]:
     return promise_labels([p.as_dict() for p in found], ())
 
 
-def _looked(this: Project, policy: Policy) -> Looked:
+def _looked(this: Project, policy: Policy) -> EarlierLooks:
     """What was tried on the table in this project with other settings; the run itself knows of others, too."""
     from maskwright.errors import MaskwrightError
 
@@ -278,7 +287,7 @@ def _looked(this: Project, policy: Policy) -> Looked:
             days.append(str(job.request.get("started", ""))[:10])
             compared += job.kind == "compare"
             runs |= {settings} if job.kind != "compare" else set()
-    return Looked(compared, len(runs), min(days, default=None))
+    return EarlierLooks(compared, len(runs), min(days, default=None))
 
 
 def _fixed(policy: Policy | None) -> dict[str, str]:
@@ -291,12 +300,12 @@ def _fixed(policy: Policy | None) -> dict[str, str]:
 
 
 @router.get("/p/{project_id}/explore")
-def explore(request: Request, this: This) -> Response:
+def explore_page(request: Request, this: This) -> Response:
     policy, problem = policy_or_none(this)
     job, compared = this.jobs.latest("space"), this.jobs.latest("compare")
-    return page(
-        request, "explore.html", **about(this, "explore"), policy=policy, problem=problem, job=job,
-        compared=compared, methods=forms.methods(), metrics=METRICS, levels=_fixed(policy),
+    return _rendered(
+        request, "explore.html", **_context(this, "explore"), policy=policy, problem=problem, job=job,
+        compared=compared, methods=forms.method_forms(), metrics=METRICS, levels=_fixed(policy),
         result=job.result if job and job.state == "done" else None,
         comparison=compared.result if compared and compared.state == "done" else None,
     )  # fmt: skip
@@ -307,11 +316,11 @@ def policy_page(request: Request, this: This) -> Response:
     _, problem = policy_or_none(this)
     meta = this.meta
     command = f"maskwright anonymize {shlex.quote(meta['source']['path'])} -p policy.yaml -o release/"
-    return page(request, "policy.html", **about(this, "policy"), problem=problem, command=command)
+    return _rendered(request, "policy.html", **_context(this, "policy"), problem=problem, command=command)
 
 
 @router.get("/p/{project_id}/releases/{job_id}")
-def release(request: Request, this: This, job_id: str) -> Response:
+def release_page(request: Request, this: This, job_id: str) -> Response:
     folder = this.release(job_id)
     record = read_json(folder / "private" / "manifest.json", {})
     found = this.jobs.get(job_id)
@@ -324,12 +333,14 @@ def release(request: Request, this: This, job_id: str) -> Response:
         ),
         None,
     )
-    worst = max(record.get("beliefs", []), key=lambda b: share(b["worst"]["after"]), default=None)
+    worst = max(record.get("beliefs", []), key=lambda b: as_share(b["worst"]["after"]), default=None)
     linkage = next((b for b in record.get("beliefs", []) if b["attack"] == "linkage"), None)
-    entries = [e for e in spaces(request).register() if e["project"] == this.id and e["release"] == job_id]
+    entries = [
+        e for e in _workspace_of(request).register() if e["project"] == this.id and e["release"] == job_id
+    ]
     files = sorted(p for p in (folder / "public").rglob("*") if p.is_file())
-    return page(
-        request, "release.html", **about(this, "run"), record=record, examples=result.get("examples"), job=found,
+    return _rendered(
+        request, "release.html", **_context(this, "run"), record=record, examples=result.get("examples"), job=found,
         worst=worst, linkage=linkage, entries=entries, adversaries=ADVERSARIES, metrics=METRICS,
         attacked=attacked.result if attacked else None, attack_request=attacked.request if attacked else None,
         dictionary=read_json(folder / "public" / "data-dictionary.json", {}),
@@ -338,7 +349,7 @@ def release(request: Request, this: This, job_id: str) -> Response:
 
 
 @router.get("/p/{project_id}/releases/{job_id}/report")
-def report(this: This, job_id: str) -> Response:
+def report_page(this: This, job_id: str) -> Response:
     """The private report as it is; it has a content security policy of its own, and may run nothing."""
     path = this.release(job_id) / "private" / "report.html"
     policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -346,12 +357,12 @@ def report(this: This, job_id: str) -> Response:
 
 
 @router.get("/register")
-def register(request: Request) -> Response:
-    here = spaces(request)
+def register_page(request: Request) -> Response:
+    here = _workspace_of(request)
     jobs = [
         {"job": j, "result": j.result, "entries": j.request.get("entries", [])}
         for j in here.jobs.all() if j.kind == "intersection"
     ]  # fmt: skip
-    return page(
+    return _rendered(
         request, "register.html", entries=here.register(), jobs=jobs, active="register"
     )  # fmt: skip

@@ -66,7 +66,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Session:
+class BrowserSession:
     """A browser that opened the start address.
 
     It ends by whichever clock is first: one can be set back, and the other stands still while the machine sleeps.
@@ -83,7 +83,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Keys:
+class AccessKeys:
     """Who may call this start of the workbench, by which names. No session is ever on disk.
 
     Attributes:
@@ -97,7 +97,7 @@ class Keys:
     names: frozenset[str]
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     upload_limit: int = 2 << 30
-    _sessions: dict[str, Session] = field(default_factory=dict, repr=False)
+    _sessions: dict[str, BrowserSession] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -116,16 +116,16 @@ class Keys:
     def is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self.token.encode())
 
-    def open_session(self) -> Session:
+    def open_session(self) -> BrowserSession:
         """Begin a session; those that ended, and the oldest of very many, are forgotten."""
-        made = Session()
+        made = BrowserSession()
         with self._lock:
             going = [s for s in self._sessions.values() if not s.is_over][1 - MOST_SESSIONS :]
             self._sessions.clear()
             self._sessions.update({s.id: s for s in (*going, made)})
         return made
 
-    def session(self, id_: str) -> Session | None:
+    def session(self, id_: str) -> BrowserSession | None:
         """The session that a cookie names, unless it ended."""
         found = self._sessions.get(id_)
         return None if found is None or found.is_over else found
@@ -135,7 +135,7 @@ class Keys:
         with self._lock:
             self._sessions.pop(id_, None)
 
-    def set_cookie(self, session: Session | None) -> str:
+    def set_cookie(self, session: BrowserSession | None) -> str:
         """The header that gives a browser its session, or takes it away; without a date: it ends with the browser."""
         end = "" if session else "; Max-Age=0"
         return f"{self.cookie}={session.id if session else ''}; Path=/; HttpOnly; SameSite=Strict{end}"
@@ -152,7 +152,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a failure
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], keys: Keys) -> None:
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], keys: AccessKeys) -> None:
         self.app, self.keys = app, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -216,7 +216,7 @@ class Guard:
         ):
             raise Refused(403, "the page is out of date; reload it")
 
-    def _session(self, cookies: str) -> Session | None:
+    def _session(self, cookies: str) -> BrowserSession | None:
         try:
             found = SimpleCookie(cookies).get(self.keys.cookie)
         except CookieError:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from maskwright.errors import UsageError
 from maskwright.runtime.memory_budget import parsed_size
-from maskwright.workbench.security import PROGRAMS, Keys
+from maskwright.workbench.security import PROGRAMS, AccessKeys
 
 DEFAULT_PORT = 8765
 TRIES = 20  # for a port that is free on both loopback addresses
@@ -45,7 +45,7 @@ def default_workspace() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "share") / "maskwright" / "workbench"
 
 
-def serve(options: Options) -> int:
+def serve_workbench(options: Options) -> int:
     """Run the workbench until it is told to stop; runs that are going on go on."""
     from maskwright.workbench.app import create_app
     from maskwright.workbench.connections import server_of
@@ -56,13 +56,13 @@ def serve(options: Options) -> int:
     limit = parsed_size(options.max_upload, "--max-upload")
     roots = Roots.of(list(options.paths) or [Path.cwd()])
     with contextlib.ExitStack() as held:
-        listeners = [held.enter_context(listener) for listener in listen(options)]
+        listeners = [held.enter_context(listener) for listener in _listening_sockets(options)]
         port = listeners[0].getsockname()[1]
         workspace = Workspace(options.workspace or default_workspace())
         held.callback(workspace.close)
         held.callback((workspace.root / START_PAGE).unlink, missing_ok=True)
         names = browser_names(options)
-        keys = Keys(port, frozenset(names), upload_limit=limit)
+        keys = AccessKeys(port, frozenset(names), upload_limit=limit)
         app = create_app(workspace, keys, roots, options.memory)
         _announce(options, f"http://{names[0]}:{port}/start?token={keys.token}", keys, workspace.root)
         with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how it is meant to end
@@ -70,7 +70,7 @@ def serve(options: Options) -> int:
     return 0
 
 
-def listen(options: Options) -> list[socket.socket]:
+def _listening_sockets(options: Options) -> list[socket.socket]:
     """Sockets that listen already, on one port: whoever connects from now on reaches this process, and nobody else can.
 
     On loopback there are two, because browsers try `::1` for names below localhost before 127.0.0.1.
@@ -137,7 +137,7 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _announce(options: Options, url: str, keys: Keys, root: Path) -> None:
+def _announce(options: Options, url: str, keys: AccessKeys, root: Path) -> None:
     """Tell the address. Whoever connects to it reaches this process: its sockets listen already."""
     if options.as_json:
         told = {

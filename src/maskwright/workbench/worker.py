@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from maskwright.suggest.profile import Facts
 
 GRACE = 4.0  # seconds that a run gets to stop by itself; then it ends in the middle of whatever it does
-KINDS: dict[str, Callable[[Run], dict[str, Any]]]
+KINDS: dict[str, Callable[[WorkerRun], dict[str, Any]]]
 
 
-class Run:
+class WorkerRun:
     """The folder of a run, while it runs."""
 
     def __init__(self, folder: Path) -> None:
@@ -78,7 +78,7 @@ class Run:
         os._exit(130)
 
 
-def profile(run: Run) -> dict[str, Any]:
+def _profile(run: WorkerRun) -> dict[str, Any]:
     """Look at every column, guess a policy, and keep what was seen for the pages."""
     from maskwright.engines import open_engine
     from maskwright.policy.policy import Policy
@@ -135,7 +135,7 @@ def _keep_values(project: Path, policy: Policy, seen: list[Facts]) -> None:
             write_json(project / "values" / f"{i}.json", values_of(facts))
 
 
-def release(run: Run) -> dict[str, Any]:
+def _release(run: WorkerRun) -> dict[str, Any]:
     """Publish, and keep a few rows to look at."""
     from maskwright.api import anonymize
     from maskwright.policy.policy import Policy
@@ -154,7 +154,7 @@ def release(run: Run) -> dict[str, Any]:
     return {"release": made.as_dict(), "examples": rows_before_and_after(run.source, made)}
 
 
-def space(run: Run) -> dict[str, Any]:
+def _choices(run: WorkerRun) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
     from maskwright.pipeline.job import Job
     from maskwright.pipeline.trials import explore_choices
@@ -165,7 +165,7 @@ def space(run: Run) -> dict[str, Any]:
     return {"choices": [c.as_dict() for c in choices], "number": number}
 
 
-def compare(run: Run) -> dict[str, Any]:
+def _compare(run: WorkerRun) -> dict[str, Any]:
     """The same requirements with several methods; what a method refuses is said, and the others go on."""
     from maskwright.api import compare as compare_policies
     from maskwright.policy.policy import Named, Policy
@@ -188,7 +188,7 @@ def compare(run: Run) -> dict[str, Any]:
     }
 
 
-def attack(run: Run) -> dict[str, Any]:
+def _attack(run: WorkerRun) -> dict[str, Any]:
     """Every attack that applies to a release, for a chosen adversary."""
     from maskwright.attacks import ATTACKS
     from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
@@ -199,7 +199,7 @@ def attack(run: Run) -> dict[str, Any]:
     return {"beliefs": [b.as_dict() for b in found]}
 
 
-def intersection(run: Run) -> dict[str, Any]:
+def _intersection(run: WorkerRun) -> dict[str, Any]:
     """What somebody learns who has several releases of the same people."""
     from maskwright.api import attack as attack_releases
 
@@ -209,12 +209,12 @@ def intersection(run: Run) -> dict[str, Any]:
 
 
 KINDS = {
-    "profile": profile,
-    "release": release,
-    "space": space,
-    "compare": compare,
-    "attack": attack,
-    "intersection": intersection,
+    "profile": _profile,
+    "release": _release,
+    "space": _choices,
+    "compare": _compare,
+    "attack": _attack,
+    "intersection": _intersection,
 }
 
 
@@ -222,13 +222,13 @@ def main(folder: Path) -> int:
     os.umask(0o077)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)  # the pages come first
-    run = Run(folder)
+    run = WorkerRun(folder)
     threading.Thread(target=run.watch, daemon=True).start()
-    execute(run)
+    execute_job(run)
     return 0
 
 
-def execute(run: Run) -> None:
+def execute_job(run: WorkerRun) -> None:
     """Do what was asked for, and write how it ended."""
     try:
         with Turns(Path(run.request["turns"])).turn(run.cancelled, run.say_that_it_waits):

@@ -52,7 +52,7 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-def now() -> str:
+def time_now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -237,7 +237,7 @@ class Workspace:
             "name": path.name if path else name,
             "uploaded": path is None,
         }
-        write_json(project.folder / "project.json", {"name": name, "created": now(), "source": source})
+        write_json(project.folder / "project.json", {"name": name, "created": time_now(), "source": source})
         return project
 
     def delete(self, project: Project) -> None:
@@ -269,7 +269,7 @@ class Workspace:
         return entries[::-1]
 
     def record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        full = {"id": new_id(), "recorded": now(), **entry}
+        full = {"id": new_id(), "recorded": time_now(), **entry}
         with self._register_lock:
             disk.append_json(self.root / "register.jsonl", full)
         return full

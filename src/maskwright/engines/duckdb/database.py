@@ -16,7 +16,7 @@ from sqlglot import exp
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import texts_of
 from maskwright.engines.sql.passing import MEMBERS
-from maskwright.errors import InputError, UsageError, interrupted
+from maskwright.errors import InputError, UsageError, is_interruption
 from maskwright.runtime import disk
 from maskwright.runtime.memory_budget import memory_size
 
@@ -248,7 +248,7 @@ def told() -> Iterator[None]:
         duckdb.Error,
         UnicodeDecodeError,
     ) as problem:  # what DuckDB says of damaged text is no text itself
-        if interrupted(problem):
+        if is_interruption(problem):
             raise KeyboardInterrupt from None
         raise InputError(
             f"the table cannot be read to its end ({type(problem).__name__}); the file may be damaged, "

@@ -21,7 +21,7 @@ from maskwright.engines.readers import csv_files as files
 from maskwright.engines.readers import frames, postgres, statistics_files
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Relation
-from maskwright.errors import InputError, MaskwrightError, interrupted
+from maskwright.errors import InputError, MaskwrightError, is_interruption
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ def _foreign(label: str) -> Iterator[None]:
     except MaskwrightError:
         raise
     except Exception as problem:
-        if interrupted(problem):
+        if is_interruption(problem):
             raise KeyboardInterrupt from None
         kind = type(problem).__name__
         raise InputError(f"{label}: a column has a type that cannot be read ({kind}); convert it") from None

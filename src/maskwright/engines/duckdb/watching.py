@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from maskwright.errors import Cancelled, interrupted
+from maskwright.errors import Cancelled, is_interruption
 from maskwright.runtime.events import Progress
 
 EVERY = 0.25  # seconds
@@ -59,7 +59,7 @@ def watched(progress: Progress, share: Callable[[], float], interrupt: Callable[
             raise watcher.problem from None
         if watcher.stopped:
             raise Cancelled("cancelled; nothing was published") from None
-        if interrupted(problem):
+        if is_interruption(problem):
             raise KeyboardInterrupt from None
         raise
     finally:

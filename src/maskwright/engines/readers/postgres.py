@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskwright.addresses import scheme_of, shown
+from maskwright.addresses import scheme_of, shown_address
 from maskwright.engines.readers.csv_files import check_names
 from maskwright.errors import InputError, MaskwrightError, UsageError
 
@@ -112,7 +112,7 @@ def refuse_address(source: object) -> None:
             "name the table of the database: postgresql://user@host/name --table schema.name, or "
             "mw.Postgres(url, 'schema.name') in Python"
         )
-    raise UsageError(f"{shown(source)!r} is an address; download the table, and name the file")
+    raise UsageError(f"{shown_address(source)!r} is an address; download the table, and name the file")
 
 
 def connect(source: Postgres, failure: type[MaskwrightError] = InputError) -> psycopg.Connection[Any]:

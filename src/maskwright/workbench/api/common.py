@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
-from maskwright.workbench.jobs import Conflict, Job
+from maskwright.workbench.jobs import BackgroundJob, Conflict
 from maskwright.workbench.workspace import NotFound, Project, Workspace, new_id, write_text
 
 IfMatch = Annotated[
@@ -14,25 +14,25 @@ IfMatch = Annotated[
 ]
 
 
-def workspace(request: Request) -> Workspace:
+def _workspace_of(request: Request) -> Workspace:
     found: Workspace = request.app.state.workspace
     return found
 
 
-def project(request: Request, project_id: str) -> Project:
-    return workspace(request).project(project_id)
+def _project_of(request: Request, project_id: str) -> Project:
+    return _workspace_of(request).project(project_id)
 
 
-def job(this: Annotated[Project, Depends(project)], job_id: str) -> Job:
+def _job_of(this: Annotated[Project, Depends(_project_of)], job_id: str) -> BackgroundJob:
     found = this.jobs.get(job_id)
     if found is None:
         raise NotFound("there is no such run")
     return found
 
 
-Here = Annotated[Workspace, Depends(workspace)]
-This = Annotated[Project, Depends(project)]
-Going = Annotated[Job, Depends(job)]
+Here = Annotated[Workspace, Depends(_workspace_of)]
+This = Annotated[Project, Depends(_project_of)]
+Going = Annotated[BackgroundJob, Depends(_job_of)]
 
 
 def start_job(request: Request, this: Project, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _values(this: Project) -> dict[str, Any]:
     profile = this.profile()
     if profile is None:
         raise Conflict("the table has not been looked at yet; wait for its profile")
-    return editing.start(profile)
+    return editing.empty_policy(profile)
 
 
 def _saved(this: Project, notes: list[str] | None = None) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _column(this: Project, number: int) -> tuple[str, dict[str, Any]]:
 
 
 @router.post("/projects/{project_id}/columns/{number}/preview")
-def preview(this: This, number: int, body: Coarsened) -> dict[str, Any]:
+def preview_hierarchy(this: This, number: int, body: Coarsened) -> dict[str, Any]:
     """What a hierarchy makes of the values: every level with its labels. Errors name the values concerned."""
     name, seen = _column(this, number)
     policy = this.policy()
@@ -125,11 +125,11 @@ def preview(this: This, number: int, body: Coarsened) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(dir=this.folder, prefix=DRAFT) as draft:
             folder = Path(draft) if body.csv is not None else this.folder
             spec = body.asked().resolved(folder, name)
-            hierarchy = hierarchy_editor.built(spec, name, seen["values"], policy, folder)
+            hierarchy = hierarchy_editor.built_hierarchy(spec, name, seen["values"], policy, folder)
     except (HierarchyError, PolicyError) as problem:
-        return {"ok": False, **hierarchy_editor.refusal(problem, seen["values"], body.csv)}
+        return {"ok": False, **hierarchy_editor.editor_refusal(problem, seen["values"], body.csv)}
     counts = dict(zip(seen["values"], seen["counts"], strict=True))
-    shown = hierarchy_editor.preview(hierarchy, counts)
+    shown = hierarchy_editor.hierarchy_preview(hierarchy, counts)
     return {
         "ok": True,
         "tree": hierarchy_editor.as_tree_text(hierarchy) if hierarchy.is_chain else None,
@@ -143,7 +143,7 @@ def set_hierarchy(this: This, number: int, body: Coarsened, if_match: IfMatch = 
     name, seen = _column(this, number)
     spec = body.asked().resolved(this.folder, name)
     policy = Policy.of(editing.set_hierarchy(_values(this), name, spec, body.weight), "policy")
-    hierarchy_editor.built(spec, name, seen["values"], policy, this.folder)
+    hierarchy_editor.built_hierarchy(spec, name, seen["values"], policy, this.folder)
     this.save_policy(policy.to_dict(), if_match)
     return _saved(this)
 
@@ -157,7 +157,7 @@ def set_requirements(this: This, body: Required, if_match: IfMatch = None) -> di
         if name not in MODELS:
             raise PolicyError(f"require[{i}].model: there is no model {name!r}")
         settings = {k: v for k, v in item.items() if k != "model"}
-        require.append({"model": name, **forms.models()[name].read(settings, f"require[{i}]")})
+        require.append({"model": name, **forms.model_forms()[name].read(settings, f"require[{i}]")})
     if not require:
         raise PolicyError("ask for something: without a requirement nothing is protected")
     this.save_policy(editing.with_(_values(this), require=require), if_match)
@@ -177,7 +177,7 @@ def method_from(inputs: dict[str, Any]) -> dict[str, Any]:
     if name not in METHODS:
         raise PolicyError(f"method.name: there is no method {name!r}")
     settings = {k: v for k, v in inputs.items() if k != "name"}
-    return {"name": name, **forms.methods()[name].read(settings, "method")}
+    return {"name": name, **forms.method_forms()[name].read(settings, "method")}
 
 
 @router.put("/projects/{project_id}/levels")

@@ -29,7 +29,7 @@ class Opened(BaseModel):
     name: str | None = Field(None, max_length=200)
 
 
-class Looked(BaseModel):
+class ReadingChoice(BaseModel):
     """How to read the table, and which preset to guess with."""
 
     preset: str | None = None
@@ -39,7 +39,7 @@ class Looked(BaseModel):
     sheet: str | None = Field(None, max_length=200, description="of an Excel workbook that has several")
 
 
-def described(this: Project) -> dict[str, Any]:
+def _described(this: Project) -> dict[str, Any]:
     meta = this.meta
     running = this.jobs.running()
     return {
@@ -56,7 +56,7 @@ def described(this: Project) -> dict[str, Any]:
 @router.get("/projects")
 def list_projects(here: Here) -> list[dict[str, Any]]:
     """All projects, newest first."""
-    return [described(p) for p in here.projects()]
+    return [_described(p) for p in here.projects()]
 
 
 @router.post("/projects", status_code=201)
@@ -64,14 +64,14 @@ def open_table(request: Request, here: Here, body: Opened) -> dict[str, Any]:
     """Open a table by its path; it stays where it is. Its profile is made at once."""
     if body.demo:
         _check_for_place(here)
-        return described(_demo(here))
+        return _described(_demo(here))
     if not body.path:
         raise UsageError("say which file to open")
     path = request.app.state.roots.check(body.path)
     _check_for_place(here)
     made = here.create(body.name or path.stem, path)
-    look(request, made, Looked())
-    return described(made)
+    profile_again(request, made, ReadingChoice())
+    return _described(made)
 
 
 @router.post("/uploads", status_code=201)
@@ -93,8 +93,8 @@ async def upload(
     meta = made.meta
     meta["source"]["path"], meta["source"]["name"] = str(target), name
     write_json(made.folder / "project.json", meta)
-    await run_in_threadpool(look, request, made, Looked())
-    return described(made)
+    await run_in_threadpool(profile_again, request, made, ReadingChoice())
+    return _described(made)
 
 
 def _check_for_place(here: Workspace) -> None:
@@ -133,14 +133,14 @@ def _demo(here: Workspace) -> Project:
     meta = made.meta
     meta["source"]["path"], meta["source"]["name"] = str(target), target.name
     write_json(made.folder / "project.json", meta)
-    made.jobs.start("profile", _profile_request(made, Looked()) | {"policy": text})
+    made.jobs.start("profile", _profile_request(made, ReadingChoice()) | {"policy": text})
     return made
 
 
 @router.get("/projects/{project_id}")
 def show_project(this: This) -> dict[str, Any]:
     """One project, with the profile of its table and its policy."""
-    return described(this) | {"profile": this.profile(), "policy": this.policy_text()}
+    return _described(this) | {"profile": this.profile(), "policy": this.policy_text()}
 
 
 @router.delete("/projects/{project_id}")
@@ -151,12 +151,12 @@ def delete_project(here: Here, this: This) -> dict[str, Any]:
 
 
 @router.post("/projects/{project_id}/profile", status_code=202)
-def look(request: Request, this: This, body: Looked) -> dict[str, Any]:
+def profile_again(request: Request, this: This, body: ReadingChoice) -> dict[str, Any]:
     """Look at the table again: guesses roles, hierarchies and requirements anew, and replaces the policy."""
     return start_job(request, this, "profile", _profile_request(this, body))
 
 
-def _profile_request(this: Project, body: Looked) -> dict[str, Any]:
+def _profile_request(this: Project, body: ReadingChoice) -> dict[str, Any]:
     meta = this.meta
     reading: dict[str, Any] = {k: getattr(body, k) or None for k in ("delimiter", "encoding", "sheet")}
     reading["header"] = body.header

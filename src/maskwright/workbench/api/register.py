@@ -8,9 +8,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from maskwright.errors import UsageError
-from maskwright.verification.verify import sha256
+from maskwright.verification.verify import file_hash
 from maskwright.workbench.api.common import Here, This
-from maskwright.workbench.workspace import NotFound, now
+from maskwright.workbench.workspace import NotFound, time_now
 
 router = APIRouter()
 
@@ -37,15 +37,15 @@ def list_register(here: Here) -> list[dict[str, Any]]:
 
 
 @router.post("/projects/{project_id}/releases/{job_id}/register", status_code=201)
-def record(here: Here, this: This, job_id: str, body: GivenOut) -> dict[str, Any]:
+def record_release(here: Here, this: This, job_id: str, body: GivenOut) -> dict[str, Any]:
     """Record that a release was given out. Entries are never changed or removed."""
     folder = this.release(job_id)
     return here.record(
         {
             "project": this.id, "name": this.meta["name"], "table": this.meta["source"]["name"], "release": job_id,
             "recipient": body.recipient.strip(), "purpose": body.purpose.strip(),
-            "signed_off_by": body.signed_off_by.strip(), "given_out": body.given_out.strip() or now()[:10],
-            "policy": sha256(this.policy_of(job_id)), "manifest": sha256(folder / "public" / "manifest.json"),
+            "signed_off_by": body.signed_off_by.strip(), "given_out": body.given_out.strip() or time_now()[:10],
+            "policy": file_hash(this.policy_of(job_id)), "manifest": file_hash(folder / "public" / "manifest.json"),
         }
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ class Started(BaseModel):
 
 
 @router.post("/projects/{project_id}/runs", status_code=202)
-def run(request: Request, this: This, body: Started) -> dict[str, Any]:
+def start_run(request: Request, this: This, body: Started) -> dict[str, Any]:
     """Start a run. It goes on when the page is closed, and when the server stops."""
     parameters: dict[str, Any] = {}
     if body.kind == "compare":
@@ -75,7 +75,7 @@ def show_result(going: Going) -> dict[str, Any]:
 
 
 @router.post("/projects/{project_id}/runs/{job_id}/cancel", status_code=202)
-def cancel(going: Going) -> dict[str, Any]:
+def cancel_run(going: Going) -> dict[str, Any]:
     """Ask a run to stop; nothing is published."""
     if going.state == "running":
         going.cancel()
