@@ -82,10 +82,12 @@ class Recoder:
         return self._run(X, hand_over=True)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        """The rows as the release publishes them; nothing is fitted."""
         self._aligned(y)
         return self.transform(X)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters, as scikit-learn asks for them."""
         return {
             "release": self.release,
             "check": self.check,
@@ -94,6 +96,7 @@ class Recoder:
         }
 
     def set_params(self, **parameters: Any) -> Recoder:
+        """Set parameters of the constructor by name, and return the recoder."""
         for name, value in parameters.items():
             if name not in self.get_params():
                 raise UsageError(

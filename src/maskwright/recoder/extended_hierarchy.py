@@ -26,10 +26,12 @@ class Applied:
 
     @property
     def labels(self) -> tuple[str | None, ...]:
+        """The labels of the level."""
         return self.hierarchy.levels[self.level].labels
 
     @property
     def map(self) -> ColumnMap:
+        """The label of every value, for the engine."""
         level = self.hierarchy.levels[self.level]
         texts = tuple(level.labels[block] for block in level.blocks.tolist())
         return ColumnMap(self.hierarchy, texts, identity=self.level == 0)

@@ -54,10 +54,12 @@ class NewRows:
 
     @property
     def published(self) -> int:
+        """The number of new rows that are published."""
         return self.rows - self.suppressed
 
     @property
     def ok(self) -> bool:
+        """Were all requirements checked, and is none violated?"""
         return not self.violations and not self.unchecked
 
     def __str__(self) -> str:
@@ -91,6 +93,7 @@ class Union:
 
     @property
     def n(self) -> int:
+        """The number of classes."""
         return len(self.labels)
 
     def counts(self, kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:

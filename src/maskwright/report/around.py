@@ -58,9 +58,11 @@ class Clock:
     began: float = field(default_factory=time.perf_counter)
 
     def left(self) -> float:
+        """The seconds that are left."""
         return self.seconds - (time.perf_counter() - self.began)
 
     def over(self) -> bool:
+        """Is the time used up?"""
         return self.left() <= 0
 
 
@@ -131,6 +133,7 @@ def _within(clock: Clock, outer: Progress) -> Progress:
     """Silent, and stopped when the time is over or the user says so."""
 
     def cancelled() -> bool:
+        """Is the time over? Raises where the run itself was cancelled."""
         outer.check()
         return clock.over()
 

@@ -62,6 +62,7 @@ def write_data_card(
 
 
 def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool) -> str:
+    """The page that goes with the data: what it is, what was promised, how to use it."""
     warning = []
     if seeded:
         text = "This release was made with a fixed seed, for a test or an experiment."

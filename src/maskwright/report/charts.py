@@ -112,6 +112,7 @@ class _Axes:
 
     @staticmethod
     def of(chart: Chart) -> _Axes:
+        """The axes that hold every point of a chart."""
         xs = [x for s in chart.series for x, _ in s.points if math.isfinite(x)]
         ys = [v for s in chart.series for v in _heights(s) if math.isfinite(v)]
         ys += [y for _, y in chart.limits]
@@ -129,14 +130,17 @@ class _Axes:
         )
 
     def x(self, value: float) -> float:
+        """Where a value lies from left to right, in pixels."""
         a, b, v = (math.log(t) for t in (self.x0, self.x1, value)) if self.log else (self.x0, self.x1, value)
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (v - a) / (b - a), 1)
 
     def y(self, value: float) -> float:
+        """Where a value lies from top to bottom, in pixels."""
         share = (min(max(value, self.y0), self.y1) - self.y0) / (self.y1 - self.y0)
         return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share, 1)
 
     def grid(self, chart: Chart) -> Iterator[Markup]:
+        """Grid lines with their numbers or names."""
         bottom = HEIGHT - BOTTOM
         for value in axis_ticks(self.y0, self.y1):
             y = self.y(value)

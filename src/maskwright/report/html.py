@@ -24,6 +24,7 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
 
 
 def joined_markup(children: Iterable[object]) -> Markup:
+    """Pieces of a page one after the other; what is not `Markup` is escaped."""
     return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children))
 
 
@@ -39,6 +40,7 @@ def folded_details(summary: str, *children: object) -> Markup:
 
 
 def bullet_list(lines: Iterable[object]) -> Markup:
+    """A bulleted list."""
     return tag("ul", *(tag("li", line) for line in lines))
 
 
@@ -57,12 +59,14 @@ def html_table(
     """
 
     def cell(i: int, value: object) -> Markup:
+        """The cell in column i."""
         shown = tag("em", "missing") if value is None else value
         if i == 0 and named:
             return tag("th", shown, scope="row")
         return tag("td", shown, class_="number") if i in numbers else tag("td", shown)
 
     def title(i: int, text: str) -> Markup:
+        """The heading of column i."""
         if not text:
             return tag("td")  # an empty heading would be read out as one
         return tag("th", text, scope="col", **({"class_": "number"} if i in numbers else {}))

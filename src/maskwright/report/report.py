@@ -44,6 +44,7 @@ CONTENTS = [
 def write_report(
     path: Path, release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
 ) -> None:
+    """Write the report to a file."""
     path.write_text(report_page(release, examples, source, around), encoding="utf-8")
 
 

@@ -31,6 +31,7 @@ ABOUT = {"values": "a value", "rows": "which row", "ranges": "a range of values"
 
 
 def risk_section(found: Sequence[Beliefs]) -> Markup:
+    """The section on attacks: what could be believed before, and after."""
     if not found:
         return page_section("risk", "Risk before and after", tag("p", "No attack was run."))
     rows = [

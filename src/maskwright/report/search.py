@@ -29,6 +29,7 @@ ONLY_SEARCHED = (
 
 
 def search_section(release: Release, around: Around | None) -> Markup:
+    """The section on how the method searched, and what other settings would have given."""
     parts: list[Markup] = []
     for name, grouping in named_groupings(release):
         search = grouping.search

@@ -58,6 +58,7 @@ class Spread:
 
 
 def usefulness_section(release: Release) -> Markup:
+    """The section on usefulness: metrics, and each column before and after."""
     metrics = [
         (name, number_text(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
@@ -161,6 +162,7 @@ def _picture(title: str, kind: str, shares: Shares) -> Markup:
 
 
 def examples_section(examples: Mapping[str, Sequence[Mapping[str, str | None]]]) -> Markup:
+    """The section with a few rows before and after."""
     parts = []
     for name, rows in examples.items():
         if rows:

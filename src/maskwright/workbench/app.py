@@ -27,6 +27,7 @@ class Assets(StaticFiles):
     """Static files: nothing private, so that a browser may keep them, and ask whether they changed."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """A file that browsers ask for again each time, so that an update is seen."""
         response = super().file_response(*args, **kwargs)
         response.headers["cache-control"] = "no-cache"
         return response
@@ -50,11 +51,13 @@ def create_app(workspace: Workspace, keys: AccessKeys, roots: Roots, memory: str
 
     @app.exception_handler(MaskwrightError)
     def refused(request: Request, problem: MaskwrightError) -> Response:
+        """The answer to a request that was refused."""
         status = 404 if isinstance(problem, NotFound) else 409 if isinstance(problem, Conflict) else 422
         return _error(request, status, str(problem))
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, problem: RequestValidationError) -> Response:
+        """The answer to a request whose fields are not valid."""
         # pydantic's own text would repeat what was sent
         first = problem.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
@@ -62,6 +65,7 @@ def create_app(workspace: Workspace, keys: AccessKeys, roots: Roots, memory: str
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, problem: HTTPException) -> Response:
+        """The answer where there is no such page."""
         text = "there is no such page" if problem.status_code == 404 else str(problem.detail)
         return _error(request, problem.status_code, text)
 

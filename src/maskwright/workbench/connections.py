@@ -39,6 +39,7 @@ class Connection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection; where there are too many, the one that has waited longest is closed."""
         super().connection_made(transport)
         self._wait_for_request()
         if len(self.connections) <= most_connections():
@@ -53,17 +54,20 @@ class Connection(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks of a connection that ended."""
         _stop(self._request_timer)
         _stop(self._reading_timer)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
+        """Stop the clock once the head of a request is there."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:  # the head of a request is there
             _stop(self._request_timer)
 
     def on_response_complete(self) -> None:
+        """Start the clock for the next request."""
         self._wait_for_request()
         super().on_response_complete()
 
@@ -73,10 +77,12 @@ class Connection(H11Protocol):
         self._request_timer = self.loop.call_later(REQUEST_S, self.transport.abort)
 
     def pause_writing(self) -> None:
+        """Start the clock of a reader who does not read."""
         super().pause_writing()
         self._reading_timer = self.loop.call_later(STALLED_S, self.transport.abort)
 
     def resume_writing(self) -> None:
+        """Stop the clock of a reader who reads again."""
         super().resume_writing()
         _stop(self._reading_timer)
 
@@ -94,6 +100,7 @@ class Rationed(logging.Filter):
         self._since, self._let, self._left = time.monotonic(), 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """May this message be logged? Only so many a minute may."""
         now = time.monotonic()
         if now - self._since >= 60:
             if self._left:

@@ -96,6 +96,7 @@ class Form:
 
 
 def as_text(value: Any) -> str:
+    """A setting as its input field shows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Fraction):
@@ -105,11 +106,13 @@ def as_text(value: Any) -> str:
 
 @cache
 def model_forms() -> dict[str, Form]:
+    """The form of every model, by its name."""
     return {name: _form(cls, cls.about) for name, cls in MODELS.items()}
 
 
 @cache
 def method_forms() -> dict[str, Form]:
+    """The form of every method, by its name."""
     return {name: _form(cls, "method") for name, cls in METHODS.items()}
 
 

@@ -49,14 +49,17 @@ class BackgroundJob:
 
     @property
     def id(self) -> str:
+        """The name of its folder."""
         return self.folder.name
 
     @cached_property
     def request(self) -> dict[str, Any]:
+        """What was asked for."""
         return dict(_read(self.folder / "request.json") or {})
 
     @property
     def kind(self) -> str:
+        """The kind of work."""
         return str(self.request.get("kind"))
 
     @property
@@ -82,6 +85,7 @@ class BackgroundJob:
         return "done" if outcome["ok"] else "cancelled" if outcome.get("cancelled") else "failed"
 
     def alive(self) -> bool:
+        """Does its process still run?"""
         try:
             import fcntl
         except ImportError:
@@ -101,6 +105,7 @@ class BackgroundJob:
         return False
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
+        """The events from number `since` on."""
         try:
             lines = (self.folder / "events.jsonl").read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -110,9 +115,11 @@ class BackgroundJob:
         ]  # the last piece is not yet whole
 
     def cancel(self) -> None:
+        """Ask it to stop."""
         (self.folder / "cancel").touch(mode=0o600)
 
     def as_dict(self, since: int = 0) -> dict[str, Any]:
+        """The job as JSON, with its events from number `since` on."""
         request, outcome = self.request, self.outcome or {}
         return {
             "id": self.id,
@@ -143,13 +150,16 @@ class Board:
         return []
 
     def get(self, id_: str) -> BackgroundJob | None:
+        """The job with this name; None: there is none."""
         found = [job for job in self.all() if job.id == id_]
         return found[0] if found else None
 
     def latest(self, kind: str, state: str | None = None) -> BackgroundJob | None:
+        """The latest job of a kind (and in a state); None: there is none."""
         return next((j for j in self.all() if j.kind == kind and state in (None, j.state)), None)
 
     def running(self) -> BackgroundJob | None:
+        """The job that runs; None: none does."""
         return next((job for job in self.all() if job.state == "running"), None)
 
     def settle(self) -> None:

@@ -55,6 +55,7 @@ def _rendered(request: Request, name: str, status: int = 200, **context: Any) ->
 
 
 def error_page(request: Request, status: int, text: str) -> Response:
+    """The page that says what went wrong."""
     return _rendered(request, "error.html", status, text=text)
 
 
@@ -84,6 +85,7 @@ def policy_or_none(this: Project) -> tuple[Policy | None, str | None]:
 
 @router.get("/start")
 def start_page(request: Request, token: str = "") -> Response:
+    """The page that a start address opens: it sets the cookie and moves on."""
     keys = request.app.state.keys
     if not keys.is_token(token):
         raise Refused(401, "this token is not valid: open the address that `maskwright ui` printed last")
@@ -96,6 +98,7 @@ def start_page(request: Request, token: str = "") -> Response:
 
 @router.get("/")
 def home_page(request: Request) -> Response:
+    """The page with all projects."""
     here, roots = _workspace_of(request), request.app.state.roots
     base = roots.folders[0] if roots.folders else None
     tables = [
@@ -116,6 +119,7 @@ def home_page(request: Request) -> Response:
 
 @router.get("/p/{project_id}")
 def project_page(this: This) -> Response:
+    """The page on which work on a project goes on."""
     step = "columns" if this.profile() else "table"
     return RedirectResponse(f"/p/{this.id}/{step}", 303)
 
@@ -134,6 +138,7 @@ def table_page(request: Request, this: This) -> Response:
 
 @router.get("/p/{project_id}/columns")
 def columns_page(request: Request, this: This) -> Response:
+    """The page with the roles of the columns."""
     profile = this.profile()
     if profile is None:
         return RedirectResponse(f"/p/{this.id}/table", 303)
@@ -177,6 +182,7 @@ def _short(entry: Any) -> str:
 
 @router.get("/p/{project_id}/columns/{index}")
 def hierarchy_page(request: Request, this: This, index: int) -> Response:
+    """The page with the hierarchy of one column."""
     profile = this.profile()
     policy, _ = policy_or_none(this)
     if profile is None or policy is None or not 0 <= index < len(profile["columns"]):
@@ -213,6 +219,7 @@ def _file_text(this: Project, spec: dict[str, Any]) -> str:
 
 @router.get("/p/{project_id}/requirements")
 def requirements_page(request: Request, this: This) -> Response:
+    """The page with the requirements."""
     policy, problem = policy_or_none(this)
     current = []
     for item in policy.require if policy else ():
@@ -227,6 +234,7 @@ def requirements_page(request: Request, this: This) -> Response:
 
 @router.get("/p/{project_id}/method")
 def method_page(request: Request, this: This) -> Response:
+    """The page with the method and the recoding."""
     policy, problem = policy_or_none(this)
     catalogue = forms.method_forms()
     chosen = policy.method.name if policy else "optimal-lattice"
@@ -241,6 +249,7 @@ def method_page(request: Request, this: This) -> Response:
 
 @router.get("/p/{project_id}/run")
 def run_page(request: Request, this: This) -> Response:
+    """The page with the runs of a project."""
     this.jobs.settle()
     policy, problem = policy_or_none(this)
     jobs = [j for j in this.jobs.all() if j.kind != "profile"]
@@ -301,6 +310,7 @@ def _fixed(policy: Policy | None) -> dict[str, str]:
 
 @router.get("/p/{project_id}/explore")
 def explore_page(request: Request, this: This) -> Response:
+    """The page with other choices and other methods."""
     policy, problem = policy_or_none(this)
     job, compared = this.jobs.latest("space"), this.jobs.latest("compare")
     return _rendered(
@@ -313,6 +323,7 @@ def explore_page(request: Request, this: This) -> Response:
 
 @router.get("/p/{project_id}/policy")
 def policy_page(request: Request, this: This) -> Response:
+    """The page with the policy as text."""
     _, problem = policy_or_none(this)
     meta = this.meta
     command = f"maskwright anonymize {shlex.quote(meta['source']['path'])} -p policy.yaml -o release/"
@@ -321,6 +332,7 @@ def policy_page(request: Request, this: This) -> Response:
 
 @router.get("/p/{project_id}/releases/{job_id}")
 def release_page(request: Request, this: This, job_id: str) -> Response:
+    """The page with a release and what it risks."""
     folder = this.release(job_id)
     record = read_json(folder / "private" / "manifest.json", {})
     found = this.jobs.get(job_id)
@@ -358,6 +370,7 @@ def report_page(this: This, job_id: str) -> Response:
 
 @router.get("/register")
 def register_page(request: Request) -> Response:
+    """The page with all releases that were given out."""
     here = _workspace_of(request)
     jobs = [
         {"job": j, "result": j.result, "entries": j.request.get("entries", [])}

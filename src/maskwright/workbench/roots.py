@@ -27,6 +27,7 @@ class Roots:
 
     @staticmethod
     def of(paths: list[Path]) -> Roots:
+        """Files and folders that may be opened; refuses a path that is not there."""
         for path in paths:
             if not path.exists():
                 raise UsageError(f"there is no file or folder {str(path)!r}")

@@ -79,6 +79,7 @@ class BrowserSession:
 
     @property
     def is_over(self) -> bool:
+        """Has it ended, by either clock?"""
         return time.monotonic() >= self.ends or time.time() >= self.ends_at
 
 
@@ -114,6 +115,7 @@ class AccessKeys:
         return self.is_for_browsers(host) or host in {f"{name}:{self.port}" for name in PROGRAMS}
 
     def is_token(self, text: str) -> bool:
+        """Is this the token? Takes as long for any text."""
         return hmac.compare_digest(text.encode(), self.token.encode())
 
     def open_session(self) -> BrowserSession:
@@ -164,6 +166,7 @@ class Guard:
         begun = False
 
         async def answer(message: MutableMapping[str, Any]) -> None:
+            """Send a message with the headers that protect every page."""
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -231,6 +234,7 @@ class Guard:
         seen = 0
 
         async def bounded() -> MutableMapping[str, Any]:
+            """Receive a message, and refuse more than the limit."""
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
@@ -242,6 +246,7 @@ class Guard:
 
 
 def too_large(limit: int) -> str:
+    """The message about an upload beyond the limit."""
     size = f"{limit / (1 << 30):.3g} GiB" if limit >= 1 << 30 else f"{limit / (1 << 20):.3g} MiB"
     return f"too large: at most {size}; larger tables can be opened by their path"
 

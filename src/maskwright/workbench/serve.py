@@ -41,6 +41,7 @@ class Options:
 
 
 def default_workspace() -> Path:
+    """The folder of projects where none was named."""
     base = os.environ.get("XDG_DATA_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
     return (Path(base) if base else Path.home() / ".local" / "share") / "maskwright" / "workbench"
 

@@ -42,6 +42,7 @@ class WorkerRun:
 
     @property
     def source(self) -> str:
+        """The path of the table."""
         return str(self.request["source"])
 
     def tell(self, event: Event) -> None:
@@ -55,6 +56,7 @@ class WorkerRun:
             os.write(self._events, (json.dumps(line, ensure_ascii=False) + "\n").encode())
 
     def say_that_it_waits(self) -> None:
+        """Tell the page that other runs come first."""
         self.tell(Event("step", "waiting for other runs of this workbench"))
 
     def cancelled(self) -> bool:
@@ -65,6 +67,7 @@ class WorkerRun:
         return (self.folder / "cancel").exists()
 
     def finish(self, result: dict[str, Any] | None = None, **outcome: Any) -> None:
+        """Write the result and how the run ended."""
         if result is not None:
             write_json(self.folder / "result.json", result)
         write_json(self.folder / "outcome.json", {"ended": time.time(), **outcome})
@@ -93,6 +96,7 @@ def _profile(run: WorkerRun) -> dict[str, Any]:
     name, preset = str(run.request["name"]), run.request.get("preset")
 
     def on_column(column: str, number: int, of: int) -> None:
+        """Tell how far it is; raises where the run was cancelled."""
         run.tell(Event("progress", f"column {number + 1} of {of}", number / of))
         if run.cancelled():
             raise Cancelled("cancelled")
@@ -219,6 +223,7 @@ KINDS = {
 
 
 def main(folder: Path) -> int:
+    """Do the job in a folder, with less priority than the pages."""
     os.umask(0o077)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)  # the pages come first

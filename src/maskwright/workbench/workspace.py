@@ -49,14 +49,17 @@ class NotFound(MaskwrightError):  # noqa: N818 - named like the tree in errors.p
 
 
 def new_id() -> str:
+    """A random name for a project, a run or an entry."""
     return secrets.token_hex(6)
 
 
 def time_now() -> str:
+    """The time in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def read_json(path: Path, default: Any = None) -> Any:
+    """The JSON in a file; the default where there is no file."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -69,6 +72,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write JSON to a file in one step."""
     write_text(path, json.dumps(value, ensure_ascii=False, default=str))
 
 
@@ -81,23 +85,28 @@ class Project:
 
     @property
     def id(self) -> str:
+        """The name of its folder."""
         return self.folder.name
 
     @property
     def meta(self) -> dict[str, Any]:
+        """Its name, its source and when it was made."""
         return dict(read_json(self.folder / "project.json", {}))
 
     @property
     def jobs(self) -> Board:
+        """Its runs."""
         return Board(self.folder / "jobs", Turns(self.folder.parents[1] / "turns"))
 
     @property
     def source(self) -> Path:
+        """The path of its table."""
         return Path(self.meta["source"]["path"])
 
     # -- the policy ---------------------------------------------------------------------------------------
 
     def policy_text(self) -> str | None:
+        """The text of its policy; None: there is none yet."""
         try:
             return (self.folder / "policy.yaml").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -109,6 +118,7 @@ class Project:
         return hashlib.sha256((self.policy_text() or "").encode()).hexdigest()[:16]
 
     def policy(self) -> Policy | None:
+        """Its policy; None: there is none yet."""
         text = self.policy_text()
         return None if text is None else self.parse(text)
 
@@ -141,11 +151,13 @@ class Project:
             return parsed
 
     def policy_of(self, job: str) -> Path:
+        """The policy with which a run was started."""
         return self.folder / f"policy-{job}.yaml"
 
     # -- what was seen ------------------------------------------------------------------------------------
 
     def profile(self) -> dict[str, Any] | None:
+        """What was seen of its columns; None: not yet known."""
         found: dict[str, Any] | None = read_json(self.folder / "profile.json")
         return found
 
@@ -169,11 +181,13 @@ class Project:
     # -- what was made ------------------------------------------------------------------------------------
 
     def release(self, job: str) -> Path:
+        """The folder of a release; refused where there is none."""
         if not ID.fullmatch(job) or not (self.folder / "releases" / job / "public").is_dir():
             raise NotFound("there is no such release")
         return self.folder / "releases" / job
 
     def releases(self) -> list[str]:
+        """The runs whose releases are there."""
         made = [j.id for j in self.jobs.all() if j.kind == "release"]
         return [id_ for id_ in made if (self.folder / "releases" / id_).is_dir()]
 
@@ -205,12 +219,14 @@ class Workspace:
             disk.sweep_parts(Path(folder))
 
     def close(self) -> None:
+        """Let another server use the workspace."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     @property
     def jobs(self) -> Board:
+        """The runs that belong to no single project."""
         return Board(self.root / "jobs", Turns(self.root / "turns"))
 
     def projects(self) -> list[Project]:
@@ -223,6 +239,7 @@ class Workspace:
         return self._projects.setdefault(id_, Project(self.root / "projects" / id_))
 
     def project(self, id_: str) -> Project:
+        """A project by its name; refused where there is none."""
         if not ID.fullmatch(id_) or not (self.root / "projects" / id_ / "project.json").is_file():
             raise NotFound("there is no such project; it may have been deleted")
         return self._project(id_)
@@ -269,6 +286,7 @@ class Workspace:
         return entries[::-1]
 
     def record(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Add an entry to the register of releases that were given out."""
         full = {"id": new_id(), "recorded": time_now(), **entry}
         with self._register_lock:
             disk.append_json(self.root / "register.jsonl", full)

@@ -44,6 +44,7 @@ class Coarsened(BaseModel):
     weight: str | None = Field(None, max_length=40)
 
     def asked(self) -> hierarchy_editor.Asked:
+        """The hierarchy that is asked for."""
         return hierarchy_editor.Asked(self.spec, self.tree, self.csv, self.groups)
 
 
@@ -173,6 +174,7 @@ def setmethod_from(this: This, body: Chosen, if_match: IfMatch = None) -> dict[s
 
 
 def method_from(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The method of a policy, from the inputs of its form."""
     name = str(inputs.get("name"))
     if name not in METHODS:
         raise PolicyError(f"method.name: there is no method {name!r}")

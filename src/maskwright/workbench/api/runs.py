@@ -115,12 +115,15 @@ class _Sink(io.RawIOBase):
         self._pieces: list[bytes] = []
 
     def writable(self) -> bool:
+        """Yes: it can be written to."""
         return True
 
     def write(self, data: Any) -> int:
+        """Keep bytes until they are taken."""
         self._pieces.append(bytes(data))
         return len(data)
 
     def taken(self) -> bytes:
+        """The bytes since the last call."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
