@@ -51,7 +51,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _command_parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print one JSON object for machines")
@@ -304,7 +304,7 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
     verbose, as_json = _flag(arguments, "-v", "--verbose"), _flag(arguments, "--json")
     printed = Printed()
     try:
-        options = _command_parser().parse_args(
+        options = command_parser().parse_args(
             arguments, argparse.Namespace(stopping=stopping, tell=printed.tell)
         )
         code = int(options.run(options))
