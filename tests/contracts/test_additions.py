@@ -113,7 +113,8 @@ spec = importlib.util.spec_from_file_location("docs_build", build)
 pages = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pages)
 mw.anonymize(source, "policy.yaml", folder)
-fields = {form.name: [f.name for f in form.fields] for form in (*forms.model_forms().values(), *forms.method_forms().values())}
+every_form = (*forms.model_forms().values(), *forms.method_forms().values())
+fields = {form.name: [f.name for f in form.fields] for form in every_form}
 print(json.dumps({"package": mw.__file__, "listed": listed, "schema": said.getvalue(), "forms": fields,
                   "index": pages.reference()}))
 """

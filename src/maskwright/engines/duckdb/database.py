@@ -109,6 +109,7 @@ class Database:
         return float(self.con.query_progress()) / 100
 
     def run(self, query: exp.Expression, parameters: Mapping[str, Any]) -> None:
+        """Run a statement."""
         self.execute(query, parameters)
 
     def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -118,6 +119,7 @@ class Database:
             return {k: np.asarray(v) for k, v in result.fetchnumpy().items()}
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
         result = self.execute(query, parameters)
         with told():
             return list(result.fetchall())
@@ -218,14 +220,17 @@ class Database:
             return self.con.sql(query.sql("duckdb"), params=clauses.used(query, parameters))
 
     def new_name(self, kind: str) -> str:
+        """A name that no table has yet."""
         self._tables += 1
         return f"{kind}_{self._tables}"
 
     def execute(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
+        """Run a statement, with the parameters that it has."""
         with told():
             return self.con.execute(query.sql("duckdb"), clauses.used(query, parameters))
 
     def close(self) -> None:
+        """Close the database, and remove what it wrote to disk."""
         self.con.close()
         disk.remove_scratch(self.temp)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,8 @@ from maskwright.domain.classes import Ints
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.domain.spreadsheets import Formulas, escape_cell
-from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import SetColumn
-from maskwright.engines.base import Domain, Reading, Recount, SummarySpec, Table
+from maskwright.engines.base import Reading, Recount, Table
 from maskwright.engines.duckdb import formulas as spreadsheet
 from maskwright.engines.duckdb import grouped, ordered, recounting
 from maskwright.engines.duckdb.database import Database, told
@@ -25,20 +24,13 @@ from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, 
 from maskwright.engines.duckdb.watching import watched
 from maskwright.engines.readers import frames, postgres
 from maskwright.engines.readers.csv_files import Stamp
-from maskwright.engines.sql import (
-    clauses,
-    coarsening,
-    expansion,
-    frequency,
-    recoding,
-    set_columns,
-    table_queries,
-)
+from maskwright.engines.sql import clauses, coarsening, expansion, recoding, set_columns
+from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import DestinationError, InputError, UsageError
 from maskwright.runtime.events import Progress
 
 
-class DuckDBEngine:
+class DuckDBEngine(SqlEngine):
     """See `Engine`. One private in-memory database, which spills to `temp`."""
 
     name = "duckdb"
@@ -48,7 +40,15 @@ class DuckDBEngine:
     ) -> None:
         self._db = Database(memory, temp, threads)
 
+    @property
+    def _runner(self) -> Database:
+        return self._db
+
+    def _own(self, table: Table) -> DuckTable:
+        return _duck(table)
+
     def open(self, source: Any, reading: Reading) -> DuckTable:
+        """Open a path, an address of PostgreSQL or a table of Python."""
         postgres.refuse_address(source)
         if isinstance(source, (postgres.Postgres, postgres.Snapshot)):
             table = open_postgres(self._db, source, reading)
@@ -68,19 +68,8 @@ class DuckDBEngine:
 
     # --- small questions --------------------------------------------------------------------------
 
-    def count(self, table: Table) -> int:
-        return table_queries.row_count(self._db, _duck(table))
-
-    def fingerprint(self, table: Table) -> str:
-        return table_queries.fingerprint(self._db, _duck(table))
-
-    def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
-        return table_queries.domain(self._db, _duck(table), column, limit)
-
-    def elements(self, table: Table, column: str, separator: str | None) -> Domain:
-        return set_columns.set_elements(self._db, _duck(table), column, separator)
-
     def unfold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        """The table with its columns of sets replaced by yes-or-no columns, stored."""
         t, name = _duck(table), self._db.new_name("unfolded")
         infos, items, parameters = set_columns.unfolded_columns(t, columns)
         self._db.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
@@ -89,6 +78,7 @@ class DuckDBEngine:
         return replace(t, columns=infos, relation=name, row="rowid", stamp=Stamp(), sets=originals)
 
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
+        """A recoded table with its sets put together again, stored."""
         t, name = _duck(table), self._db.new_name("folded")
         infos, items, parameters = set_columns.folded_columns(t, columns, t.sets)
         self._db.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
@@ -96,33 +86,26 @@ class DuckDBEngine:
         return replace(t, columns=infos, relation=name, typed=typed, made_of=(*t.made_of, name))
 
     def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> DuckTable:
+        """The table with columns that show coarser values; nothing is copied."""
         return coarsening.coarsen_in_order(self._db, _duck(table), hierarchies)
 
     def sample(
         self, table: Table, rows: int, columns: Sequence[str] | None = None
     ) -> list[dict[str, str | None]]:
+        """A few rows; expressions that columns share are not computed apart for so few."""
         with self._db.no_shared_expressions():
-            return table_queries.sample(self._db, _duck(table), rows, columns)
-
-    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
-        return table_queries.uniqueness(self._db, _duck(table), columns)
+            return super().sample(table, rows, columns)
 
     def in_order(
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
+        """The codes of the first rows, in the order of the table."""
         return ordered.in_order(self._db, _duck(table), columns, domains, limit)
-
-    def combinations(
-        self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]
-    ) -> list[int]:
-        return table_queries.combinations(self._db, _duck(table), spec, choices)
 
     # --- the three passes -------------------------------------------------------------------------
 
-    def summarise(self, table: Table, spec: SummarySpec) -> Summary:
-        return frequency.summarise(self._db, _duck(table), spec)
-
     def recode(self, table: Table, plan: Plan | GroupPlan) -> DuckTable:
+        """The published table, stored or as a query."""
         t = _duck(table)
         self._unchanged(t)
         name = self._db.new_name("published")
@@ -136,6 +119,7 @@ class DuckDBEngine:
         return _published(t, recoded)
 
     def bucketize(self, table: Table, plan: GroupPlan) -> dict[str, Table]:
+        """The two published tables of a bucketization."""
         t = _duck(table)
         self._unchanged(t)
         names = self._db.new_name("quasi"), self._db.new_name("sensitive")
@@ -145,6 +129,7 @@ class DuckDBEngine:
         return {"quasi-identifiers": made[0], "sensitive": made[1]}
 
     def keep(self, table: Table) -> DuckTable:
+        """Store a published table that every reading would sort again."""
         t = _duck(table)
         if not t.sorts:
             return t
@@ -158,10 +143,12 @@ class DuckDBEngine:
         return replace(t, relation=name, parameters={}, sorts=False)
 
     def forget(self, table: Table) -> None:
+        """Drop what was stored for a published table."""
         for name in _duck(table).made_of:
             self._db.run(clauses.drop_table(name), {})
 
     def write(self, table: Table, path: Path, format: str, formulas: Formulas = "refuse") -> None:
+        """Write a published table; cells that would run as formulas are refused or escaped first."""
         t = _duck(table)
         if format not in ("csv", "parquet"):
             raise UsageError(f"there is no format {format!r}; known: csv, parquet")
@@ -213,24 +200,30 @@ class DuckDBEngine:
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
+        """Group a table by its columns as they are."""
         return recounting.recount(self._db, _duck(table), columns, sensitive, unit)
 
     def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
+        """Does a table have exactly these rows, in any order?"""
         return recounting.holds(self._db, _duck(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
+        """A published table as the caller's own kind of frame."""
         t = _duck(table)
         give = t.frame.give if t.frame else frames.give_relation
         with told():
             return give(self._named(t, t.value), t.typed)
 
     def allow(self, memory: int) -> None:
+        """Set the memory that the database may use, in bytes."""
         self._db.allow(memory)
 
     def watch(self, progress: Progress) -> AbstractContextManager[None]:
+        """While the context lasts, tell how far a query is, and interrupt it when asked to."""
         return watched(progress, self._db.share, self._db.con.interrupt)
 
     def close(self) -> None:
+        """Close the database."""
         self._db.close()
 
     def _named(self, t: DuckTable, value: Callable[[str], exp.Expression], escaped: bool = False) -> Any:

@@ -26,6 +26,7 @@ def can_hold(info: ColumnInfo) -> bool:
 
 
 def refuse_name(name: str) -> None:
+    """Refuse a column whose name a spreadsheet would run."""
     if would_run(name):
         raise InputError(
             f"the name of column {short_repr(name)} is one that a spreadsheet would run as a formula; rename the "

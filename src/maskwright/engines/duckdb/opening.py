@@ -48,6 +48,7 @@ class DuckTable(Relation):
 
 
 def open_path(db: Database, path: Path, reading: Reading) -> DuckTable:
+    """Open a file or a folder of Parquet files."""
     parameters = clauses.token_parameters(reading.missing, reading.trim)
     if parts := files.parquet_parts(path, reading):
         return _open_parquet(db, path.absolute(), parts, parameters)
@@ -163,6 +164,7 @@ def _parquet_names(db: Database, pattern: str) -> list[str]:
 
 
 def open_frame(db: Database, frame: frames.Frame, reading: Reading) -> DuckTable:
+    """Open a data frame; its rows are copied."""
     label = f"the {frame.caller} table"
     name, columns = db.new_name("source"), None
     with _foreign(label):
@@ -186,9 +188,11 @@ def open_frame(db: Database, frame: frames.Frame, reading: Reading) -> DuckTable
 
 
 def open_postgres(db: Database, source: postgres.Postgres | postgres.Snapshot, reading: Reading) -> DuckTable:
+    """Open a table of a PostgreSQL database; its rows are copied, as one snapshot."""
     name = db.new_name("source")
 
     def load(path: Path, columns: list[postgres.Column]) -> None:
+        """Load the fetched rows."""
         types = {f"c{i}": c.type for i, c in enumerate(columns)} | {"end": "INTEGER"}
         try:
             rows = db.con.read_csv(

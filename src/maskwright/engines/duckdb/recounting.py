@@ -65,6 +65,7 @@ class _Listed:
     missing: int
 
     def code(self) -> exp.Expression:
+        """The code of a row's value."""
         if self.table is None:
             least = clauses.integer(int(self.texts[0] or 0))
             return exp.Sub(this=clauses.cast(self.raw.copy(), "BIGINT"), expression=exp.Paren(this=least))
@@ -72,6 +73,7 @@ class _Listed:
         return exp.Coalesce(this=found, expressions=[clauses.integer(self.missing)])
 
     def joins(self) -> list[exp.Join]:
+        """The join that finds the code; none where it is computed."""
         if self.table is None:
             return []
         same = clauses.equal(clauses.column("raw", self.table), self.raw.copy())
@@ -138,6 +140,7 @@ class _Counted:
     people: Ints
 
     def codes(self, i: int) -> Ints:
+        """The codes of column i."""
         return self.packing.unpack(self.keys, i)
 
     def head(self, width: int) -> tuple[_Counted, Ints]:

@@ -22,6 +22,7 @@ class _Watcher(threading.Thread):
         self.problem: BaseException | None = None
 
     def run(self) -> None:
+        """Tell and ask again and again, until the end."""
         last, since = 0.0, time.monotonic()
         while not self.end.wait(EVERY):
             try:

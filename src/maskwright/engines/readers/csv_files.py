@@ -95,6 +95,7 @@ class Stamp:
 
     @staticmethod
     def of(source: Any) -> Stamp:
+        """The stamp of a file, or of a folder with its files; empty for what is no path."""
         if not isinstance(source, (str, Path)):
             return Stamp()
         path = Path(source)
@@ -119,6 +120,7 @@ def format_of(path: Path, reading: Reading) -> str:
 
 
 def check_parquet(path: Path) -> None:
+    """Refuse a file that is no Parquet file, or not a whole one."""
     with path.open("rb") as file:
         start = file.read(4)
         file.seek(0, os.SEEK_END)
@@ -268,6 +270,7 @@ def _reason(problem: BaseException) -> str:
 
 
 def is_gzip(path: Path) -> bool:
+    """Does the file begin as gzip files do?"""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
@@ -358,6 +361,7 @@ def _first(text: str, delimiter: str, quote: str) -> tuple[list[str] | None, str
     last = ""
 
     def lines() -> Iterator[str]:
+        """The lines, the last one remembered."""
         nonlocal last
         for line in io.StringIO(text, newline=""):
             last = line
@@ -403,6 +407,7 @@ def _line_of(layout: CsvLayout, utf8: Path, record: int) -> int:
     lines = 0
 
     def counted(file: IO[str]) -> Iterator[str]:
+        """The lines, counted."""
         nonlocal lines
         for line in file:
             lines += 1

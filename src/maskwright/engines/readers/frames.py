@@ -84,6 +84,7 @@ def _give_arrow(kind: type) -> Give:
         maker = kind
 
     def give(published: Any, typed: Collection[str]) -> Any:
+        """The table as the caller's kind, by way of Arrow."""
         relation = give_relation(published, typed)
         if maker is None:
             return relation
@@ -104,6 +105,7 @@ def _pandas(frame: Any, lists: Collection[str]) -> Frame:
     kinds = {name: series.dtype for name, series in plain.items()}
 
     def give(published: Any, typed: Collection[str]) -> Any:
+        """The table as a pandas frame with the caller's types."""
         with warnings.catch_warnings():
             # DuckDB calls pandas in ways that newer versions of pandas warn about
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -135,6 +137,7 @@ def _listed(series: Any) -> Any:
     import pandas as pd
 
     def as_list(value: Any) -> Any:
+        """A cell that is a list as a list of texts."""
         if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "ndarray":
             return [text_of_mixed(item, series.name) for item in value]
         if isinstance(value, str):
@@ -233,6 +236,7 @@ def _polars(frame: Any) -> Frame:
             raise _query_failed(problem) from None
 
     def give(published: Any, typed: Collection[str]) -> Any:
+        """The table as a polars frame with the caller's types."""
         spans = [n for n, t in zip(published.columns, published.types, strict=True) if str(t) == "INTERVAL"]
         if spans:  # polars knows no intervals: they come as microseconds, and become durations again
             quoted = ['"' + name.replace('"', '""') + '"' for name in spans]
@@ -262,6 +266,7 @@ def _pyarrow(table: Any) -> Frame:
     scannable = table if isinstance(table, pa.RecordBatchReader) else Stream(table)
 
     def give(published: Any, typed: Collection[str]) -> Any:
+        """The table as a pyarrow table with the caller's types."""
         out = pa.table(Stream(published))
         for i, field in enumerate(out.schema):
             if field.name not in typed:

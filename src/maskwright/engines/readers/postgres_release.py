@@ -169,6 +169,7 @@ def _read(source: Postgres) -> set[_Identity]:
     from psycopg import sql
 
     def relations(plan: Any) -> Iterator[tuple[str, ...]]:
+        """The relations that a query plan reads."""
         if isinstance(plan, dict) and "Relation Name" in plan:
             yield plan["Schema"], plan["Relation Name"]
         for below in plan.values() if isinstance(plan, dict) else plan if isinstance(plan, list) else ():

@@ -77,6 +77,7 @@ def _statistics(path: Path, suffix: str, reading: Reading) -> TypedFile:
     encoding = {} if reading.encoding == "utf-8" else {"encoding": reading.encoding}
 
     def read(**options: Any) -> Any:
+        """What the reader makes of the file; refused where it is damaged."""
         try:
             return reader(str(path), **encoding, **options)
         except (MemoryError, KeyboardInterrupt):
@@ -91,6 +92,7 @@ def _statistics(path: Path, suffix: str, reading: Reading) -> TypedFile:
     known = [_declared(meta.readstat_variable_types.get(n, ""), n in labels) for n in names]
 
     def parts() -> Iterator[Part]:
+        """The rows, some thousand at a time."""
         types: tuple[str, ...] | None = None
         for offset in range(0, 1 << 62, ROWS):
             data, _ = read(row_offset=offset, row_limit=ROWS, output_format="dict")
@@ -156,6 +158,7 @@ def _excel(path: Path, reading: Reading) -> TypedFile:
                 yield cells
 
     def parts() -> Iterator[Part]:
+        """The rows, some thousand at a time, with the type that fits all of a column."""
         seen: list[set[str]] = [set() for _ in names]
         for row in records():
             for kinds, cell in zip(seen, row, strict=True):

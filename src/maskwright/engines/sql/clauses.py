@@ -77,18 +77,22 @@ def select(
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
+    """A column by its name."""
     return exp.column(name, table=table, quoted=True)
 
 
 def columns(names: Iterable[str]) -> list[exp.Expression]:
+    """Columns by their names."""
     return [column(name) for name in names]
 
 
 def alias(expression: exp.Expression, name: str) -> exp.Alias:
+    """An expression under a name."""
     return exp.Alias(this=expression, alias=exp.to_identifier(name, quoted=True))
 
 
 def relation(name: str, as_: str | None = None) -> exp.Table:
+    """A table by its name."""
     table = exp.Table(this=exp.to_identifier(name, quoted=True))
     if as_:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(as_, quoted=True)))
@@ -96,6 +100,7 @@ def relation(name: str, as_: str | None = None) -> exp.Table:
 
 
 def parameter(name: str) -> exp.Placeholder:
+    """A parameter of the query."""
     return exp.Placeholder(this=name)
 
 
@@ -105,14 +110,17 @@ def used(expression: exp.Expression, values: Mapping[str, Any]) -> dict[str, Any
 
 
 def integer(value: int) -> exp.Expression:
+    """A whole number."""
     return exp.Literal.number(value)
 
 
 def cast(value: exp.Expression, to: str) -> exp.Expression:
+    """A value in another type; refused by the engine where it does not fit."""
     return exp.cast(value, to, copy=False)
 
 
 def case(*branches: tuple[exp.Expression, exp.Expression], otherwise: exp.Expression) -> exp.Case:
+    """The value of the first condition that holds."""
     result = exp.Case()
     for condition, value in branches:
         result.when(condition, value, copy=False)
@@ -120,30 +128,37 @@ def case(*branches: tuple[exp.Expression, exp.Expression], otherwise: exp.Expres
 
 
 def is_null(value: exp.Expression) -> exp.Expression:
+    """Is a value missing?"""
     return exp.Is(this=value, expression=exp.null())
 
 
 def not_null(value: exp.Expression) -> exp.Expression:
+    """Is a value there?"""
     return exp.Not(this=is_null(value))
 
 
 def equal(left: exp.Expression, right: exp.Expression) -> exp.EQ:
+    """Are two values equal? Unknown where one is missing."""
     return exp.EQ(this=left, expression=right)
 
 
 def all_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    """Do all conditions hold?"""
     return reduce(lambda left, right: exp.And(this=left, expression=right), conditions)
 
 
 def left_join(table: exp.Expression, on: exp.Expression) -> exp.Join:
+    """A join that keeps every row."""
     return exp.Join(this=table, side="LEFT", on=on)
 
 
 def count() -> exp.Expression:
+    """The number of rows."""
     return exp.Count(this=exp.Star())
 
 
 def count_distinct(name: str) -> exp.Expression:
+    """The number of distinct values of a column."""
     return exp.Count(this=exp.Distinct(expressions=[column(name)]))
 
 
@@ -153,14 +168,17 @@ def row_hash(*values: exp.Expression) -> exp.Anonymous:
 
 
 def create_table(name: str, query: exp.Expression, kind: str = "TABLE") -> exp.Create:
+    """The statement that stores a query as a table."""
     return exp.Create(this=relation(name), kind=kind, expression=query)
 
 
 def insert_into(name: str, query: exp.Expression) -> exp.Insert:
+    """The statement that adds the rows of a query to a table."""
     return exp.Insert(this=relation(name), expression=query)
 
 
 def update(name: str, values: Mapping[str, exp.Expression]) -> exp.Update:
+    """The statement that sets columns in every row."""
     return exp.Update(this=relation(name), expressions=[equal(column(c), v) for c, v in values.items()])
 
 
@@ -170,6 +188,7 @@ def _drop() -> Any:
 
 
 def drop_table(name: str) -> exp.Expression:
+    """The statement that removes a table."""
     statement: Any = _drop().copy()
     statement.find(exp.Identifier).replace(exp.to_identifier(name, quoted=True))
     result: exp.Expression = statement

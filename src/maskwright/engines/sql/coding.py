@@ -88,18 +88,22 @@ class Relation:
 
     @property
     def coding(self) -> type[Coded]:
+        """The class that codes its values."""
         return Coded
 
     def source(self) -> exp.Expression:
+        """The rows, to select from under the name `t`."""
         if isinstance(self.relation, str):
             return clauses.relation(self.relation, "t")
         return self.relation.subquery("t")
 
     def row_number(self) -> exp.Expression:
+        """What tells rows apart."""
         return clauses.column(self.row, "t")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
         return tuple(info.name for info in self.columns)
 
     @cached_property
@@ -107,12 +111,14 @@ class Relation:
         return {name: i for i, name in enumerate(self.names)}
 
     def position(self, name: str) -> int:
+        """The position of a column; refused where there is none."""
         try:
             return self._positions[name]
         except KeyError:
             raise InputError(f"{self.label}: there is no column {name!r}") from None
 
     def info(self, name: str) -> ColumnInfo:
+        """What is known of a column."""
         return self.columns[self.position(name)]
 
     def raw(self, name: str) -> exp.Expression:
@@ -121,6 +127,7 @@ class Relation:
         return clauses.cast(stored, "TEXT") if self.clean and self.info(name).kind == "text" else stored
 
     def stored(self, name: str) -> exp.Expression:
+        """A column as it is stored."""
         return clauses.column(f"c{self.position(name)}", "t")
 
     def hashable(self, name: str) -> exp.Expression:
@@ -165,12 +172,15 @@ class Coded:
 
     @property
     def radices(self) -> tuple[int, ...]:
+        """The number of codes of each column: its values, missing and unknown."""
         return tuple(len(d) + 2 for d in self.domains)
 
     def unknown(self, i: int) -> int:
+        """The code of values that are not in the domain of column i."""
         return len(self.domains[i]) + 1
 
     def code(self, i: int) -> exp.Expression:
+        """The code of column i, in a query that joins its dictionary."""
         return exp.Coalesce(this=clauses.column("k", f"d{i}"), expressions=[clauses.integer(0)])
 
     def joins(self) -> list[exp.Join]:
@@ -182,6 +192,7 @@ class Coded:
         ]
 
     def tables(self) -> dict[str, exp.Select]:
+        """The dictionaries, as queries by their names."""
         return {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
 
     def content(self) -> dict[str, Arrays]:
@@ -189,6 +200,7 @@ class Coded:
         return {f"v{i}": _domain(domain) for i, domain in enumerate(self.domains)}
 
     def unknown_values(self, runner: Runner, i: int) -> list[str]:
+        """The values of column i that are not in its domain."""
         k = clauses.equal(clauses.column("k"), clauses.integer(self.unknown(i)))
         source = self._dictionary(i).subquery("y", copy=False)
         query = clauses.select(
@@ -209,9 +221,11 @@ class Labelled(Coded):
     labels: tuple[tuple[str | None, ...], ...] = ()
 
     def label(self, i: int) -> exp.Expression:
+        """The label of column i, in a query that joins its dictionary."""
         return clauses.column("t", f"d{i}")
 
     def tables(self) -> dict[str, exp.Select]:
+        """The dictionaries, each with the labels of its codes."""
         found = {}
         for i, (name, dictionary) in enumerate(super().tables().items()):
             same = clauses.equal(clauses.column("k", f"l{i}"), clauses.column("k", "y"))
@@ -221,6 +235,7 @@ class Labelled(Coded):
         return found
 
     def content(self) -> dict[str, Arrays]:
+        """The tables that the dictionaries are made from."""
         codes = [np.arange(1, len(texts) + 1, dtype=np.int64) for texts in self.labels]
         pairs = enumerate(zip(codes, self.labels, strict=True))
         return super().content() | {f"l{i}": {"k": k, "t": texts_of(texts)} for i, (k, texts) in pairs}

@@ -47,6 +47,7 @@ class Shown:
 
     @property
     def radix(self) -> int:
+        """The number of different entries of the column."""
         return len(self.texts) if self.texts is not None else len(self.domain) + 1
 
 
@@ -81,6 +82,7 @@ class Entries:
         return np.repeat(np.arange(len(self.rows), dtype=np.int32), self.rows)
 
     def groups(self) -> Ints:
+        """The group of each entry."""
         return self.packing.unpack(self.keys, 0)
 
     def starts(self) -> Ints:

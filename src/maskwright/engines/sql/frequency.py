@@ -19,6 +19,7 @@ from maskwright.errors import InputError
 
 
 def summarise(runner: Runner, table: Relation, spec: SummarySpec) -> Summary:
+    """The frequency set of a table: cells with their rows, people and sensitive values."""
     names = tuple(h.attribute for h in spec.attributes)
     wanted = (*names, *(s.name for s in spec.sensitive))
     domains = (*(h.values for h in spec.attributes), *(s.values for s in spec.sensitive))
