@@ -92,7 +92,7 @@ class DuckDBEngine(SqlEngine):
     def sample(
         self, table: Table, rows: int, columns: Sequence[str] | None = None
     ) -> list[dict[str, str | None]]:
-        """A few rows; expressions that columns share are not computed apart for so few."""
+        """A few rows, planned in a time that is linear in the columns: there may be thousands."""
         with self._db.no_shared_expressions():
             return super().sample(table, rows, columns)
 
