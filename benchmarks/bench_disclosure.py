@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.live_disclosure import LiveDisclosure
 from maskwright.domain.classes import ValueCounts
-from maskwright.kernels import minimize as kernel
+from maskwright.kernels import max_disclosure as kernel
 from maskwright.kernels.max_disclosure import max_disclosure
 
 

@@ -16,15 +16,14 @@ from experiments.common import Experiment, Outcome, Verdict, task
 from maskwright.domain.association import Association, Contingency, Subset, Tables
 from maskwright.domain.classes import ValueCounts
 from maskwright.domain.method import Task
-from maskwright.methods._plans.plan_tables import NodeCloseness, node_closeness
-from maskwright.methods._plans.plans import (
+from maskwright.methods._table_plans import (
     best_closeness,
     best_plan,
     greedy_plan,
     merge_sequence,
     singleton_plan,
 )
-from maskwright.methods.codip import association_of
+from maskwright.methods.codip import NodeCloseness, association_of, node_closeness
 from maskwright.report.charts import Chart, Series
 
 PAPER = "CODIP"

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.errors import UsageError
-from maskwright.kernels.max_disclosure import Minima
-from maskwright.kernels.minimize import (
+from maskwright.kernels.max_disclosure import (
     Floats,
+    Minima,
     Ranked,
     bucket_columns,
     bucket_portions,

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.attacks._absence import violating_classes
-from maskwright.attacks._absence.violating_classes import violating_shares
-from maskwright.attacks.absence import Absence
+from maskwright.attacks import absence
+from maskwright.attacks.absence import Absence, violating_shares
 from maskwright.domain.adversary import Adversary
 from tests.attacks.test_minimality import model, publish
 from tests.oracles.absent_people import dropped_class
@@ -60,7 +59,7 @@ def test_a_value_that_is_nowhere_else_is_taken_to_occur_once() -> None:
 def test_large_classes_are_nearly_as_exact(weights: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """With l = 2 no two sets can violate at once, so that nothing is neglected."""
     exact = violating_shares(40, weights, [20, 20])
-    monkeypatch.setattr(violating_classes, "EXACT", 0)
+    monkeypatch.setattr(absence, "EXACT", 0)
     found = violating_shares(40, weights, [20, 20])
     assert [float(x) for x in found] == pytest.approx([float(x) for x in exact], rel=1e-9)
     assert sum(map(float, violating_shares(5000, [1, 2, 97], [1000, 1000]))) == pytest.approx(1)

@@ -21,8 +21,8 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.methods import METHODS
 from maskwright.pipeline.attacking import attack_target
 from maskwright.worlds.sampling.world_sampler import WorldBudget
-from maskwright.worlds.statements import worst_facts as facts_module
-from maskwright.worlds.statements.worst_facts import WorldBlock, worst_facts
+from maskwright.worlds.statements import disclosure as facts_module
+from maskwright.worlds.statements.disclosure import WorldBlock, worst_facts
 from tests.attacks.test_minimality import MODEL, Row, model
 from tests.attacks.test_replay import KNOWS, print_of, publish, with_joint
 from tests.support import adult, summarise, task_of

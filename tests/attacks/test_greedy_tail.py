@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maskwright.attacks._absence.greedy_tail import Tail, tail_of
 from maskwright.attacks._shared.thresholds import Threshold
-from maskwright.attacks.absence import Absence
+from maskwright.attacks.absence import Absence, Tail, tail_of
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.models import MODELS

@@ -15,9 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks._joins.people import JoinedPeople
-from maskwright.attacks._joins.row_links import link_rows
-from maskwright.attacks._joins.same_attribute import joined_beliefs
+from maskwright.attacks._joined_tables import JoinedPeople, joined_beliefs, link_rows
 from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import UsageError
 from maskwright.pipeline.attacking import target_of
@@ -167,7 +165,7 @@ def test_large_components_are_fitted_and_say_so() -> None:
 
 
 def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maskwright.attacks._joins import same_attribute
+    from maskwright.attacks import _joined_tables
 
     draw = np.random.default_rng(2)
     rows: Rows = [(str(i % 2), "xy"[i // 2 % 2], "ab"[draw.integers(2)]) for i in range(40)]
@@ -176,7 +174,7 @@ def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> Non
     cells = JoinedPeople.of(targets).cells([0, 1])
     exact = joined_beliefs(cells, counts)
     assert exact.exact.all()
-    monkeypatch.setattr(same_attribute, "MOST_PEOPLE", 0)
+    monkeypatch.setattr(_joined_tables, "MOST_PEOPLE", 0)
     fitted = joined_beliefs(cells, counts)
     assert not fitted.exact.any()
     assert np.abs(fitted.of - exact.of).max() < 0.02

@@ -12,7 +12,7 @@ from hypothesis import given as hypothesis_given
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from maskwright.attacks._knowledge import written_knowledge as given_module
+from maskwright.attacks import _written_knowledge as given_module
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.errors import UsageError

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality import class_credibility
-from maskwright.attacks._minimality.class_credibility import Teller
+from maskwright.attacks._minimality import local_credibility
 from maskwright.attacks._minimality.local_credibility import (
     Credible,
+    Teller,
     local_findings,
     readable_thresholds,
     requirement_of,
@@ -165,7 +165,7 @@ def test_what_is_drawn_lies_in_its_interval(rows: list[Row], asked: tuple[str, d
     requirement = model(asked[0], **asked[1])
     target = release(rows, [requirement])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_credibility.Teller, "_counted", _too_many)
+        patch.setattr(local_credibility.Teller, "_counted", _too_many)
         found = credible(target, 400)
     truth, classes = Truth(rows, requirement), sorted({c for c, _, _ in rows})
     for at, number in enumerate(found.classes.tolist()):
@@ -175,7 +175,7 @@ def test_what_is_drawn_lies_in_its_interval(rows: list[Row], asked: tuple[str, d
 
 
 def _too_many(*_: Any) -> None:
-    raise class_credibility.TooManyWorlds("for the test")
+    raise local_credibility.TooManyWorlds("for the test")
 
 
 @pytest.mark.parametrize("draw", [False, True])
@@ -188,7 +188,7 @@ def test_problematic_rows_lie_between_the_ends_of_their_intervals(
     target = release(rows, [requirement])
     with pytest.MonkeyPatch.context() as patch:
         if draw:
-            patch.setattr(class_credibility.Teller, "_counted", _too_many)
+            patch.setattr(local_credibility.Teller, "_counted", _too_many)
         found = credible(target, 400)
     truth, classes, bound = (
         Truth(rows, requirement),

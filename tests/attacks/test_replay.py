@@ -14,8 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality.replay import Again, blocks_of, replay_method
-from maskwright.attacks._minimality.replay_findings import believed_in
+from maskwright.attacks._minimality.replay import Again, believed_in, blocks_of, replay_method
 from maskwright.attacks._minimality.world_tables import Places
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
@@ -274,7 +273,7 @@ def test_even_cuts_under_any_requirement(
     values: list[str], asked: tuple[str, dict[str, Any]], how: tuple[str, dict[str, Any]]
 ) -> None:
     """Rows that all differ in their quasi-identifiers: the place of everybody is known, and beliefs are exact."""
-    from maskwright.attacks._minimality.refused_cuts import cut_worlds, cuts_evenly
+    from maskwright.attacks._minimality.partitions import cut_worlds, cuts_evenly
     from maskwright.domain.hierarchy import Hierarchy
 
     names = [f"{i}" for i in range(len(values))]

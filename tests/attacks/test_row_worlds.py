@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks._minimality.row_worlds import PossibleWorlds, possible_worlds
+from maskwright.attacks._minimality.row_methods import PossibleWorlds, possible_worlds
 from maskwright.errors import PolicyNotMet, UsageError
 from maskwright.worlds.reference_methods import greedy_grouping, randomised_greedy, symmetric_grouping
 from maskwright.worlds.sampling import world_sampler

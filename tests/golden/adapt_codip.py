@@ -10,7 +10,7 @@ import numpy as np
 from maskwright.domain.association import Association, Contingency
 from maskwright.domain.classes import ValueCounts
 from maskwright.domain.value_sets import bitmap_of as bits_of
-from maskwright.methods._plans.plans import best_closeness, greedy_plan, merge_sequence, normal_form
+from maskwright.methods._table_plans import best_closeness, greedy_plan, merge_sequence, normal_form
 
 Case = dict[str, Any]
 

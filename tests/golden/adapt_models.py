@@ -14,7 +14,7 @@ from maskwright.domain.distances import ValueTree, distance_between
 from maskwright.domain.distances import class_distances as distances
 from maskwright.domain.model import Context, Model
 from maskwright.domain.sensitive import distinct_values
-from maskwright.methods._lattice.monotone import max_groups, max_p
+from maskwright.methods._lattice.nodes import max_groups, max_p
 from maskwright.models import MODELS
 
 Case = dict[str, Any]

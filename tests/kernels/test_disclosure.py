@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from experiments.live_disclosure import LiveDisclosure
 from maskwright.domain.classes import ValueCounts
 from maskwright.errors import UsageError
+from maskwright.kernels import max_disclosure as kernel
 from maskwright.kernels import max_disclosure as search
-from maskwright.kernels import minimize as kernel
 from maskwright.worlds.statements import disclosure as exact
 from maskwright.worlds.statements.disclosure import Bucket
 from tests.oracles.knowledge import packed

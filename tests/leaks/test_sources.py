@@ -28,9 +28,9 @@ DATA = people(160)
 
 # Fixed seeds for what is no secret and published by nobody: simulated attackers, metrics, trials of other settings.
 NO_SECRET = {
-    "attacks/_minimality/drawn_worlds.py", "attacks/_minimality/replay.py", "attacks/_minimality/refused_cuts.py",
-    "attacks/_minimality/row_methods.py", "attacks/_minimality/row_worlds.py",
-    "attacks/_minimality/class_credibility.py", "auditing/original.py", "worlds/statements/fact_beliefs.py",
+    "attacks/_minimality/drawn_worlds.py", "attacks/_minimality/replay.py", "attacks/_minimality/partitions.py",
+    "attacks/_minimality/row_methods.py",
+    "attacks/_minimality/local_credibility.py", "auditing/original.py", "worlds/statements/fact_beliefs.py",
     "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
     "metrics/prediction.py", "metrics/queries.py", "report/around.py",
 }  # fmt: skip

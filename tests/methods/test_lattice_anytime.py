@@ -27,7 +27,7 @@ from tests.support import Monotone, summarise, task_of
 def test_bounds_hold_on_small_problems(monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
     """Every lattice is treated as too large: the optimum lies between the bound and the score."""
     monkeypatch.setattr(optimal_lattice, "LISTED", 0)
-    monkeypatch.setattr("maskwright.methods._lattice.anytime.PART_NODES", (4, 8))
+    monkeypatch.setattr("maskwright.methods.optimal_lattice.PART_NODES", (4, 8))
     exact = found = 0
     for seed in range(9000, 9300):
         case = brute.random_case(seed)

@@ -17,8 +17,7 @@ from maskwright.domain.summary import Shared, Summary
 from maskwright.errors import Cancelled, PolicyError, UsageError
 from maskwright.methods._lattice import nodes as nodes_module
 from maskwright.methods._lattice.minimal_nodes import minimal_nodes
-from maskwright.methods._lattice.monotone import upward_closed
-from maskwright.methods._lattice.nodes import Nodes
+from maskwright.methods._lattice.nodes import Nodes, upward_closed
 from maskwright.methods.incognito import Incognito
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.samarati import Samarati, lowest_nodes

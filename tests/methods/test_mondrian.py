@@ -16,9 +16,8 @@ from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels import partition
 from maskwright.kernels.tuple_orders import sorted_by
 from maskwright.methods._rows.axes import axes_of
-from maskwright.methods._rows.even_plan import EvenPlan, even_plan
 from maskwright.methods._rows.group_labels import label_covers
-from maskwright.methods.mondrian import Mondrian
+from maskwright.methods.mondrian import EvenPlan, Mondrian, even_plan
 from maskwright.models import MODELS
 from maskwright.worlds import reference_methods
 from maskwright.worlds.sampling.possible_worlds import deterministic_likelihood, posterior_beliefs

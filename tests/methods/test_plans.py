@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from maskwright.domain.association import Association, Contingency, Subset, Tables
 from maskwright.domain.value_sets import SetColumn, bitmap_of, from_bitmap
-from maskwright.methods._plans.plans import (
+from maskwright.methods._table_plans import (
     Remembered,
     best_plan,
     greedy_plan,

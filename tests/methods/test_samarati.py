@@ -14,8 +14,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Task
 from maskwright.domain.model import Context
 from maskwright.errors import PolicyNotMet
-from maskwright.methods._lattice.monotone import max_groups, most_groups
-from maskwright.methods._lattice.nodes import Nodes
+from maskwright.methods._lattice.nodes import Nodes, max_groups, most_groups
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.domain.exact import entropy_at_least, exp_compared, sign_of_log
-from maskwright.methods._lattice.monotone import max_groups, max_p
+from maskwright.methods._lattice.nodes import max_groups, max_p
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=6)
 

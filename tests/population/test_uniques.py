@@ -16,11 +16,21 @@ from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 
 from maskwright.population.counts import SampleCounts
-from maskwright.population.estimates import UNIQUES, estimated_share, uniqueness_estimates
-from maskwright.population.gamma import digamma_rise, log_gamma_rise
-from maskwright.population.negative_binomial import shifted_uniques, shlosser_classes
-from maskwright.population.pitman import expected_uniques, limiting_uniques, pitman_parameters, pitman_uniques
-from maskwright.population.zayatz import unique_given_unique, zayatz_uniques
+from maskwright.population.estimates import (
+    UNIQUES,
+    digamma_rise,
+    estimated_share,
+    expected_uniques,
+    limiting_uniques,
+    log_gamma_rise,
+    pitman_parameters,
+    pitman_uniques,
+    shifted_uniques,
+    shlosser_classes,
+    unique_given_unique,
+    uniqueness_estimates,
+    zayatz_uniques,
+)
 
 samples = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 

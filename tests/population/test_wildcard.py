@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.population.wildcard import wildcard_totals
+from maskwright.population.individual import wildcard_totals
 
 
 def test_the_example_on_paper() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.worlds.statements.disclosure import max_disclosure
-from maskwright.worlds.statements.worst_facts import WorldBlock, bound_when_left, worst_facts
+from maskwright.worlds.statements.disclosure import WorldBlock, bound_when_left, max_disclosure, worst_facts
 
 World = tuple[int, ...]
 

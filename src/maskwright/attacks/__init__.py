@@ -31,7 +31,7 @@ WITHOUT_VALUES = frozenset({"linkage", "intersection"})
 
 def __getattr__(name: str) -> Any:
     if name == "possible_worlds":  # not an attack on a release: it takes rows and groups
-        from maskwright.attacks._minimality.row_worlds import possible_worlds
+        from maskwright.attacks._minimality.row_methods import possible_worlds
 
         return possible_worlds
     return ATTACKS.class_named(name)

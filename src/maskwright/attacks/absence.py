@@ -3,19 +3,30 @@
 A class that was dropped for failing a requirement about sensitive values violated it, and who knows everybody's
 quasi-identifiers knows who was in it. Nothing is published about these people, so the prior is that each has a value
 with the probability of its share in the release, independently; the reason for their absence does the rest.
+
+The dropped tail of greedy grouping: people who are missing because their group never satisfied the requirement.
+
+Who knows the method knows that every prefix of the tail violated it (with `extend`: or went on by chance). Nothing is
+published about these people, so the prior is that each holds a value of the set with its share in the release,
+independently. Forward and backward sums over the buckets give what is then believed, bucket by bucket.
+
+Classes that are known to violate: what they hold when everybody's value was drawn independently.
+
+n people draw one of several sets of values (or none of them) with probabilities in the ratio of given weights. Known is
+that some set is held by more people than its cap. Worlds without a violation are counted in integers, set by set.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.attacks._absence.greedy_tail import Tail, tail_of
-from maskwright.attacks._absence.violating_classes import violating_shares
 from maskwright.attacks._minimality.drawn_worlds import Bools
 from maskwright.attacks._minimality.refusals import looked_at_values, node_classes
 from maskwright.attacks._shared.secrets import (
@@ -32,6 +43,7 @@ from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Tar
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
 from maskwright.domain.exact import number_text
+from maskwright.worlds.counting.binomial import log_binomial
 
 
 class Absence(Attack):
@@ -228,3 +240,163 @@ def _in_words(target: Target, dropped: Dropped, which: int) -> str:
         block = hierarchy.levels[level].blocks[codes[first]]
         labels.append(f"{hierarchy.attribute} {label_text(hierarchy.levels[level].labels[block])}")
     return f"each of the {int(dropped.sizes[which])} dropped people with {', '.join(labels)}"
+
+
+Floats = NDArray[np.float64]
+LARGEST = 20_000_000  # numbers in a table; longer tails are not judged
+
+
+@dataclass(frozen=True)
+class Tail:
+    """`buckets` buckets of `size` rows that were dropped because of one threshold; `extend`: as the method had it."""
+
+    rule: Threshold
+    size: int
+    buckets: int
+    extend: Fraction
+
+    @property
+    def people(self) -> int:
+        """The number of people in the tail."""
+        return self.size * self.buckets
+
+    def beliefs(self, prior: float) -> Floats:
+        """Per bucket, the belief that one of its people holds a value of the set; 1 where the prior rules it out."""
+        if not 0 < prior < 1:
+            return np.ones(self.buckets)
+        # worlds in which so many violate are rare: they are dealt with a share at which they are not, and weighted by
+        # how many hold the value in all, which is all that the prior depends on
+        dealt = max(prior, float(self.rule.share)) if self.rule.share < 1 else prior
+        deal = _binomial(self.size, dealt)
+        most = self.people + 1
+        held = np.arange(most)
+        caps = self.rule.caps(self.size * np.arange(1, self.buckets + 1))
+        # what the prefix up to each bucket tells: it violated, or it did not and went on by chance
+        told = np.where(held[None, :] > caps[:, None], 1.0, float(self.extend))
+        told[-1] = held > caps[-1]
+        before = np.zeros((self.buckets, most))
+        state = np.zeros(most)
+        state[0] = 1.0
+        for i in range(self.buckets):
+            before[i] = state
+            state = _scaled(np.convolve(state, deal)[:most] * told[i])
+        odds = math.log(prior / (1 - prior)) - math.log(dealt / (1 - dealt))
+        after, result = np.exp(odds * np.maximum(held - caps[-1] - 1, 0)), np.zeros(self.buckets)
+        for i in reversed(range(self.buckets)):
+            rest = told[i] * after  # by the number held up to and with bucket i
+            joint = np.array([before[i][: most - j] @ rest[j:] * deal[j] for j in range(self.size + 1)])
+            result[i] = np.arange(self.size + 1) @ joint / joint.sum() / self.size
+            after = _scaled(np.convolve(rest, deal[::-1])[self.size :][:most])
+        return result
+
+
+def _binomial(n: int, p: float) -> Floats:
+    """The probabilities of 0 … n successes."""
+
+    def _log(j: int) -> float:
+        ways = math.lgamma(n + 1) - math.lgamma(j + 1) - math.lgamma(n - j + 1)
+        return ways + j * math.log(p) + (n - j) * math.log1p(-p)
+
+    return np.exp([_log(j) for j in range(n + 1)])
+
+
+def _scaled(weights: Floats) -> Floats:
+    """Weights scaled so that the largest is 1: only ratios matter, and nothing underflows."""
+    result: Floats = weights / weights.max()
+    return result
+
+
+def tail_of(target: Target) -> Tail | None:
+    """The tail that greedy grouping dropped for its values, where one threshold was the reason; else None."""
+    trace, method = target.grouping.trace, target.method
+    rows, bucket = trace.dropped_for_values, trace.bucket
+    if method is None or not rows or not bucket:
+        return None
+    search_models = [m for m in target.models if m.use == "search"]
+    rules = thresholds_of(looked_at_values(target.models), target.context)
+    if not rules or len(rules) != 1 or rules[0].attribute not in columns_of(target):
+        return None
+    if any(m.kernel(target.context) is None or m.least_size(target.context) > bucket for m in search_models):
+        return None  # something else may have been the reason
+    tail = Tail(rules[0], int(bucket), int(rows) // int(bucket), method.decisions().extend)
+    return tail if tail.buckets * tail.people <= LARGEST else None
+
+
+EXACT = 60_000  # steps of the exact count; beyond, two sets that violate at once are neglected
+
+
+def violating_shares(n: int, weights: Sequence[int], caps: Sequence[int]) -> list[Fraction]:
+    """The expected share of each set in a class of n people that violates a cap.
+
+    Args:
+        n: people in the class.
+        weights: how often each set occurs elsewhere; the last is that of everything else, which has no cap.
+        caps: the most of each set that is allowed.
+
+    Returns:
+        One share per weight. Where the weights make a violation impossible, sets that occur nowhere else are taken
+        to occur once; where the caps do, nothing is known, and the shares are those of the weights.
+    """
+    if all(cap >= n for cap in caps):
+        return [Fraction(w, sum(weights)) for w in weights]
+    if not any(w and cap < n for w, cap in zip(weights[:-1], caps, strict=True)):
+        return violating_shares(n, [*(max(1, w) for w in weights[:-1]), weights[-1]], caps)
+    if n * sum(min(cap, n) + 1 for cap in caps) * (len(caps) + 1) <= EXACT:
+        return _exactly(n, weights, [*caps, n])
+    return _approximately(n, weights, caps)
+
+
+def _exactly(n: int, weights: Sequence[int], caps: Sequence[int]) -> list[Fraction]:
+    whole = sum(weights)
+    violating = whole**n - _safe(n, weights, caps)
+    result = []
+    for i, w in enumerate(weights):
+        # of the worlds in which a given person has set i, those in which the others leave all well
+        fewer = [cap - (i == j) for j, cap in enumerate(caps)]
+        mine = w * (whole ** (n - 1) - _safe(n - 1, weights, fewer))
+        result.append(Fraction(mine, violating))
+    return result
+
+
+def _safe(n: int, weights: Sequence[int], caps: Sequence[int]) -> int:
+    """Σ n!/∏c! · ∏ w^c over all counts c within their caps that add up to n."""
+    ways = [1] + [0] * n  # ways[j]: for j people, with the sets so far
+    for w, cap in zip(weights, caps, strict=True):
+        if cap < 0:
+            return 0
+        powers = [w**c for c in range(min(cap, n) + 1)]
+        ways = [
+            sum(ways[j - c] * math.comb(j, c) * powers[c] for c in range(min(cap, j) + 1))
+            for j in range(n + 1)
+        ]
+    return ways[n]
+
+
+def _approximately(n: int, weights: Sequence[int], caps: Sequence[int]) -> list[Fraction]:
+    """Shares when at most one set violates: each by its own probability, in floating point."""
+    whole = sum(weights)
+    logs, means = [], []
+    for w, cap in zip(weights[:-1], caps, strict=True):
+        if not w or cap >= n or w == whole:
+            logs.append(0.0 if w == whole and cap < n else -math.inf)
+            means.append(1.0 if w == whole else 0.0)
+            continue
+        # what is further from the mean than forty deviations is nothing, beside what is left, in floating point
+        mean, far = n * w / whole, 20 * math.sqrt(n) + 1000
+        least = max(cap + 1, 0, math.floor(mean - far))
+        j = np.arange(least, min(n, math.ceil(max(least, mean) + far)) + 1, dtype=np.float64)
+        log = log_binomial(j, np.full(len(j), float(n)), w / whole)
+        top = float(log.max())
+        tail = np.exp(log - top)
+        logs.append(top + math.log(float(tail.sum())))
+        means.append(float((tail * j).sum() / tail.sum()) / n)
+    most = max(logs)
+    chances = [math.exp(x - most) for x in logs]
+    result = []
+    for i, w in enumerate(weights):
+        share = 0.0
+        for u, (chance, mean) in enumerate(zip(chances, means, strict=True)):
+            rest = whole - weights[u]
+            share += chance * (mean if i == u else (1 - mean) * w / rest if rest else 0.0)
+        result.append(Fraction(share / math.fsum(chances)))
+    return result

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks._knowledge.written_knowledge import Predicate, beliefs_with_knowledge
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
@@ -24,6 +23,7 @@ from maskwright.attacks._shared.secrets import (
     secrets_of,
     threshold_of,
 )
+from maskwright.attacks._written_knowledge import Predicate, beliefs_with_knowledge
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Classes

@@ -40,8 +40,14 @@ from maskwright.domain.exact import number_text
 from maskwright.kernels.max_disclosure import max_disclosure, measure_disclosure
 from maskwright.worlds.sampling.belief_intervals import RISK, belief_intervals
 from maskwright.worlds.sampling.world_sampler import Bools, WorldBudget
-from maskwright.worlds.statements.disclosure import Atom, Witness
-from maskwright.worlds.statements.worst_facts import SETS, WorldBlock, bound_when_left, worst_facts
+from maskwright.worlds.statements.disclosure import (
+    SETS,
+    Atom,
+    Witness,
+    WorldBlock,
+    bound_when_left,
+    worst_facts,
+)
 
 CELLS = 4_000_000  # people times worlds that are kept in memory
 

@@ -2,29 +2,41 @@
 
 Nobody has to find a person's row to learn the person's value: it is enough that the class shows it. After the release
 the belief in a secret is its share in the class, before it the share in the whole table.
+
+Several rows per person: the belief that somebody has a secret in *some* row of theirs.
+
+Which rows of a class are whose is not published, only how many. Under random worlds a person with r of the N rows of a
+class, c of which hold the secret, has it in none of them with probability C(N−c, r)/C(N, r), and classes are
+independent of each other.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     accompanying_figures,
+    gather_counts,
+    in_words,
     people_in_words,
     reference_of,
     secrets_of,
     threshold_of,
 )
-from maskwright.attacks._shared.several_rows import worst_person
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.distances import class_distances
+from maskwright.domain.exact import exact_bincount
 from maskwright.domain.grouping import Grouping
+from maskwright.domain.segments import known_counts
 
 
 class Homogeneity(Attack):
@@ -115,3 +127,105 @@ def shown_belief(grouping: Grouping, secrets: Secrets, entry: int) -> Belief:
         if size > 1
         else f"that person has {secrets.name(code)}, and the class shows it",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedRows:
+    """How many rows of each published class belong to whom: one entry per (person, class), by person."""
+
+    person: Ints
+    group: Ints
+    rows: Ints
+    sizes: Ints  # rows of each class
+
+    @staticmethod
+    def of(grouping: Grouping) -> OwnedRows:
+        """The rows of a grouping; only where the rows of a tuple stay together."""
+        owned, n = grouping.summary.owned, grouping.classes.n
+        assert owned is not None  # noqa: S101 - for the type checker
+        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
+        group_of[grouping.allocation.tuples] = grouping.allocation.groups
+        group = group_of[owned.tuples]
+        there = group >= 0
+        keys, number = np.unique(owned.people[there] * n + group[there], return_inverse=True)
+        rows = exact_bincount(number.reshape(-1), owned.rows[there], len(keys))
+        return OwnedRows(keys // n, keys % n, rows, grouping.classes.rows)
+
+
+def rows_with_secrets(grouping: Grouping, secrets: Secrets) -> ValueCounts:
+    """The rows of each class that hold each secret."""
+    owned, n = grouping.summary.owned, grouping.classes.n
+    assert owned is not None  # noqa: S101 - for the type checker
+    by_tuple = owned.values[secrets.attribute]
+    group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
+    group_of[grouping.allocation.tuples] = grouping.allocation.groups
+    group = group_of[by_tuple.owner]
+    there = group >= 0
+    counts = ValueCounts.collect(
+        by_tuple.values, n, group[there], by_tuple.codes[there].astype(np.int64), by_tuple.counts[there],
+        by_tuple.ordered,
+    )  # fmt: skip
+    return gather_counts(known_counts(counts), secrets.sets)
+
+
+def worst_person(grouping: Grouping, secrets: Secrets, bound: Fraction) -> tuple[Belief, int]:
+    """The largest belief in a secret of anybody, and how many people it exceeds a bound for."""
+    owned, held = OwnedRows.of(grouping), rows_with_secrets(grouping, secrets)
+    if not len(owned.person) or not len(held.counts):
+        return NOTHING, 0
+    first = np.flatnonzero(np.diff(owned.person, prepend=-1))
+    worst, best = NOTHING, -1.0
+    above = np.zeros(len(first), dtype=bool)
+    for code in np.unique(held.codes).tolist():
+        count = np.zeros(len(owned.sizes), dtype=np.int64)
+        mine = held.codes == code
+        count[held.owner[mine]] = held.counts[mine]
+        belief = 1 - np.multiply.reduceat(_spared(owned, count), first)
+        above |= belief > float(bound) + 1e-9
+        near = np.flatnonzero(abs(belief - float(bound)) <= 1e-9)
+        above[near] = [_exactly(owned, count, first, int(i)) > bound for i in near]
+        top = int(belief.argmax())
+        if belief[top] > best + 1e-12:
+            best = float(belief[top])
+            worst = _in_words(grouping, secrets, owned, count, first, top, code)
+    return worst, int(above.sum())
+
+
+def _spared(owned: OwnedRows, count: Ints) -> NDArray[np.float64]:
+    """Per entry the chance that none of its rows holds the secret: ∏ (N−c−i)/(N−i)."""
+    sizes, free = owned.sizes[owned.group], (owned.sizes - count)[owned.group]
+    result = np.ones(len(owned.rows))
+    for i in range(int(owned.rows.max(initial=0))):
+        more = owned.rows > i
+        result[more] *= np.maximum(free[more] - i, 0) / (sizes[more] - i)
+    return result
+
+
+def _exactly(owned: OwnedRows, count: Ints, first: Ints, which: int) -> Fraction:
+    """The belief about one person as a fraction."""
+    none = Fraction(1)
+    for e in _entries(owned, first, which):
+        n, r, c = int(owned.sizes[owned.group[e]]), int(owned.rows[e]), int(count[owned.group[e]])
+        for i in range(r):
+            none *= Fraction(max(0, n - c - i), n - i)
+    return 1 - none
+
+
+def _entries(owned: OwnedRows, first: Ints, which: int) -> range:
+    end = int(first[which + 1]) if which + 1 < len(first) else len(owned.person)
+    return range(int(first[which]), end)
+
+
+def _in_words(
+    grouping: Grouping, secrets: Secrets, owned: OwnedRows, count: Ints, first: Ints, which: int, code: int
+) -> Belief:
+    entries = _entries(owned, first, which)
+    most = max(entries, key=lambda e: (int(owned.rows[e]), -e))
+    group = int(owned.group[most])
+    r, n, c = int(owned.rows[most]), int(owned.sizes[group]), int(count[group])
+    more = f", and rows in {len(entries) - 1} other classes" if len(entries) > 1 else ""
+    return Belief(
+        secrets.before(code), _exactly(owned, count, first, which),
+        f"somebody with {r} of the {n} rows with {in_words(grouping, group)}{more}",
+        f"{c} of these {n} rows have {secrets.name(code)}, and some row of the person is one of them this often",
+    )  # fmt: skip

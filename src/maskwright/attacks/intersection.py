@@ -16,10 +16,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from maskwright.attacks._joins.people import JoinedCells, JoinedPeople
-from maskwright.attacks._joins.row_links import link_rows
-from maskwright.attacks._joins.same_attribute import ValueBeliefs, joined_beliefs
-from maskwright.attacks._joins.set_sizes import worst_of_sets
+from maskwright.attacks._joined_tables import (
+    JoinedCells,
+    JoinedPeople,
+    ValueBeliefs,
+    joined_beliefs,
+    link_rows,
+    worst_of_sets,
+)
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,

@@ -5,6 +5,8 @@ class. The journalist knows a population of which the table is a part: one over 
 the class; where there is no table of them, that is estimated from the sample. The marketer links everybody: the share
 linked correctly is the average of those chances. How few attributes are enough to single somebody out is told by the
 minimal unique sets (see `maskwright.domain.unique_sets`).
+
+The journalist without a list: how many of the population match is estimated from the sample alone.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks._shared.sample_risks import sampled_risks
 from maskwright.attacks._shared.secrets import HALF, dropped_people, people_in_words
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs, Kind
 from maskwright.domain.classes import Ints
 from maskwright.domain.grouping import Grouping, exact_view
-from maskwright.domain.references import count_matches, furnished_classes
-from maskwright.domain.sample import Floats
+from maskwright.domain.references import class_weights, count_matches, furnished_classes
+from maskwright.domain.sample import Floats, Sample, weight_totals
 from maskwright.domain.unique_sets import minimal_uniques
+from maskwright.population.estimates import KNOWN_ACCURACY
+from maskwright.population.individual import SampledClasses, household_figures, wildcard_totals
 
 EXACT: Kind = "exact"
 ESTIMATED: Kind = "estimated"
@@ -180,3 +184,47 @@ def _size_histogram(sizes: Ints) -> list[dict[str, object]]:
         text = str(low) if high == low + 1 else f"{low}-{high - 1}" if high else f"{low}+"
         result.append({"size": text, "people": int(sizes[inside].sum())})
     return result
+
+
+def sampled_risks(target: Target, grouping: Grouping) -> tuple[Floats, Floats, dict[str, Any]] | None:
+    """The estimated risk of each raw tuple and of each published class, and figures; None: no population is known."""
+    sample, summary = target.context.sample, grouping.summary
+    if sample is None:
+        return None
+    before = _classes(sample, summary.codes, summary.codes == 0, summary.tuple_sizes, summary.weights)
+    labels = [x.of_group for x in grouping.labels]
+    lost = [np.array([text is None for text in x.texts])[x.of_group] for x in grouping.labels]
+    weights = None if summary.weights is None else class_weights(grouping, summary.weights)
+    after = _classes(sample, np.array(labels), np.array(lost), grouping.classes.sizes, weights)
+    then, now = before.risks(), after.risks()
+    measures: dict[str, Any] = {
+        "population": sample.as_dict() | {"fraction": sample.people / sample.size},
+        "before": before.figures(then),
+        "after": after.figures(now),
+        "accuracy": KNOWN_ACCURACY,
+    }
+    if (homes := summary.households) is not None:
+        for when, risks in (("before", then), ("after", _of_tuples(grouping, now))):
+            found = household_figures(risks[homes.tuples], homes.people, homes.rows, homes.n_people)
+            measures[when]["households"] = found
+    return then, now, measures
+
+
+def _classes(
+    sample: Sample, codes: NDArray[Any], missing: NDArray[np.bool_], sizes: Ints, weights: Floats | None
+) -> SampledClasses:
+    """Classes with the people of the sample who match them, and those whom these stand for."""
+    stand_for = sample.stands_for(sizes) if weights is None else weights
+    if not sample.wildcard:
+        return SampledClasses(sizes, sizes, stand_for, sample.size)
+    people, more = wildcard_totals(codes, missing, sizes, stand_for)
+    return SampledClasses(sizes, people, more, sample.size)
+
+
+def _of_tuples(grouping: Grouping, risks: Floats) -> Floats:
+    """The mean risk of the rows of each tuple: that of their classes, and 0 of rows that are not published."""
+    allocation = grouping.allocation
+    kept = allocation.groups >= 0
+    parts = risks[allocation.groups[kept]] * allocation.rows[kept]
+    found = weight_totals(allocation.tuples[kept], parts, grouping.summary.n_tuples)
+    return np.asarray(found / grouping.summary.rows, dtype=np.float64)

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from maskwright.attacks._minimality.closed_form import closed_form_finding
-from maskwright.attacks._minimality.credibility_routes import other_route
+from maskwright.attacks._minimality.credibility_routes import other_route, with_list
 from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
 from maskwright.attacks._minimality.enumeration import every_world, labels_repeat
-from maskwright.attacks._minimality.external_list import with_list
-from maskwright.attacks._minimality.partitions import cut_family, cut_finding
+from maskwright.attacks._minimality.partitions import cut_family, cut_finding, cut_worlds, cuts_evenly
 from maskwright.attacks._minimality.refusals import (
     RefusedParts,
     find_refusals,
@@ -26,15 +25,15 @@ from maskwright.attacks._minimality.refusals import (
     raw_classes,
     some_levels_were_excluded,
 )
-from maskwright.attacks._minimality.refused_cuts import cut_worlds, cuts_evenly
 from maskwright.attacks._minimality.replay import (
     Replayed,
     can_draw,
     can_replay,
+    posterior_distances,
+    replay_findings,
     replay_method,
     same_without_values,
 )
-from maskwright.attacks._minimality.replay_findings import posterior_distances, replay_findings
 from maskwright.attacks._minimality.row_methods import replayed_by
 from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated_finding
 from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, secrets_of

@@ -1,6 +1,6 @@
 """Incognito: all minimal nodes, found over ever larger sets of quasi-identifiers [LeFevre et al. 2005].
 
-Leaving a quasi-identifier out merges classes. So, where satisfaction is upward closed (see `monotone.py`), a node
+Leaving a quasi-identifier out merges classes. So, where satisfaction is upward closed (see `_lattice/nodes.py`), a node
 can satisfy the policy only if each of its projections on fewer quasi-identifiers does: candidates for i
 quasi-identifiers are what the nodes found for i - 1 leave over. The frequency set of each subset is rolled up
 from that of a larger one. In all other cases the minimal nodes are found by predictive tagging (`minimal.py`).

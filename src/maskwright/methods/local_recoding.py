@@ -3,7 +3,7 @@
 Tuples of quasi-identifiers are clustered into groups that satisfy the policy, and each group is published under the
 narrowest labels of the given hierarchies that cover it (bottom-up clustering as in Xu et al. 2006 and Byun et al. 2007;
 ARX iterates full-domain recoding instead). The merge that adds least to the information loss, per row that it helps,
-comes first; then single tuples move to better groups while the loss falls. The steps: `kernels/clusters_twin.py`.
+comes first; then single tuples move to better groups while the loss falls. The steps: `kernels/clusters.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Samarati's search: the lowest nodes of the lattice that satisfy the policy [Samarati 2001].
 
 The height of a node is the sum of the heights of its levels. Where satisfaction is upward closed (see
-`monotone.py`) the lowest height is found by binary search; where it is not, binary search can miss it [Truta,
+`_lattice/nodes.py`) the lowest height is found by binary search; where it is not, binary search can miss it [Truta,
 Vinay 2006, corrected], and every node that has not been ruled out is checked, from the bottom. Among the nodes of
 the lowest height the one with the least loss is chosen, ties going to the lexicographically smallest levels.
 """

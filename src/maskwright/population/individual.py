@@ -7,14 +7,25 @@ success probability p = f/ΣW, the share of the class that was sampled. The risk
 
 The middle form is a series of positive terms, and needs few of them unless both f and p are small; there
 r(1, p) = −p·ln p/(1−p) and r(f+1, p) = p/(1−p)·(1/f − r(f, p)), whose errors shrink while p < 1/2.
+
+The figures of a sample: what the journalist and the marketer find in the population, all of it estimated.
+
+Frequencies in which a missing value matches every value, as statisticians count them.
+
+(Male, Secondary complete, Employed), (Male, Secondary incomplete, Employed) and (Male, –, Employed) have frequencies
+of 2, 2 and 3.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from maskwright.population.counts import SampleCounts
+from maskwright.population.estimates import uniqueness_estimates
 
 Floats = NDArray[np.float64]
 
@@ -76,3 +87,105 @@ def household_risks(risks: NDArray[Any], households: NDArray[Any], n_households:
     with np.errstate(divide="ignore"):  # a person who is found for certain: the logarithm of 0
         none = np.log1p(-np.minimum(np.asarray(risks, dtype=np.float64), 1.0))
     return -np.expm1(np.bincount(households, weights=none, minlength=n_households))
+
+
+def wildcard_totals(
+    codes: NDArray[np.integer], missing: NDArray[np.bool_], *amounts: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """For each tuple the total of each amount (people, weights) over the tuples that match it.
+
+    Tuples are compared on what is missing in neither of them. Patterns of what is missing are few: for each, those that
+    leave the same columns to compare are one grouping.
+
+    Args:
+        codes: one row per attribute, one column per tuple; not negative.
+        missing: which of the codes are missing.
+        amounts: what is added up; tuples may be equal.
+    """
+    patterns, of_pattern = np.unique(missing, axis=1, return_inverse=True)
+    of_pattern = of_pattern.reshape(-1)
+    results = [np.zeros(codes.shape[1], dtype=amount.dtype) for amount in amounts]
+    for p in range(patterns.shape[1]):
+        mine = np.flatnonzero(of_pattern == p)
+        unions, of_union = np.unique(patterns | patterns[:, [p]], axis=1, return_inverse=True)
+        union_of_tuple = of_union.reshape(-1)[of_pattern]
+        for u in range(unions.shape[1]):
+            theirs = np.flatnonzero(union_of_tuple == u)
+            number = _numbers(codes[~unions[:, u]], np.concatenate([mine, theirs]))
+            for result, amount in zip(results, amounts, strict=True):
+                sums = np.zeros(int(number.max()) + 1, dtype=amount.dtype)
+                np.add.at(sums, number[len(mine) :], amount[theirs])
+                result[mine] += sums[number[: len(mine)]]
+    return results
+
+
+def _numbers(codes: NDArray[np.integer], tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each tuple, the same where all codes are."""
+    number, count = np.zeros(len(tuples), dtype=np.int64), 1
+    for column in codes:
+        radix = int(column.max(initial=0)) + 1
+        if count * radix >= 2**62:
+            number, count = _dense(number)
+        number, count = number * radix + column[tuples], count * radix
+    return _dense(number)[0]
+
+
+def _dense(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    distinct, inverse = np.unique(number, return_inverse=True)
+    return inverse.reshape(-1), len(distinct)
+
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledClasses:
+    """Classes of a sample, and the people of the population that they stand for.
+
+    Attributes:
+        sizes: people of each class.
+        frequencies: people who match each class: the same, unless a missing value matches every value.
+        weights: people of the population that those stand for.
+        population: the size of the population.
+    """
+
+    sizes: Ints
+    frequencies: Ints
+    weights: Floats
+    population: int
+
+    def risks(self) -> Floats:
+        """The individual risk of each class."""
+        return individual_risks(self.frequencies, self.weights)
+
+    def figures(self, risks: Floats) -> dict[str, Any]:
+        """The risks of the journalist and the marketer, and the share of population uniques by every estimator."""
+        expected, people = float((self.sizes * risks).sum()), int(self.sizes.sum())
+        uniqueness = uniqueness_estimates(SampleCounts.of(self.sizes, self.population))
+        return {
+            "people": people,
+            "highest": float(risks.max()),
+            "marketer": expected / people,
+            "expected_reidentifications": expected,
+            "sample_uniques": int((self.sizes == 1).sum()),
+            "population_uniques": dict(uniqueness.shares),
+            "dankars_rule": uniqueness.chosen,
+        }
+
+
+def household_figures(risks: Floats, households: Ints, rows: Ints, n_households: int) -> dict[str, Any]:
+    """The highest risk of a household, and the people who are expected to live in one of which somebody is found.
+
+    Args:
+        risks: of the people of each entry.
+        households: the household of each entry, from 0 on.
+        rows: how many people of the household it is.
+        n_households: how many households there are.
+    """
+    found = household_risks(np.repeat(risks, rows), np.repeat(households, rows), n_households)
+    members = np.bincount(households, weights=rows, minlength=n_households)
+    return {
+        "households": int((members > 0).sum()),
+        "highest": float(found.max(initial=0.0)),
+        "expected_people": float((found * members).sum()),
+    }

@@ -20,10 +20,9 @@ sampling/
 statements/
     language             what an adversary knows, as text
     fact_beliefs         the adversary knows a formula [Martin et al. 2007]
-    disclosure           the worst that k facts can do
-    worst_facts          the worst that k facts can do on top of any set of worlds
+    disclosure           the worst that k facts can do, alone or on top of any set of worlds
     joined_releases      the adversary knows other values of the victim, or holds several releases
-reference_methods        the papers' methods and COUNT queries, as plain functions of rows
+reference_methods        the papers' methods and COUNT queries, as plain functions of rows (for docs/worked-examples)
 
 Results are `Fraction`s unless a result says otherwise. None means: no world remains, the belief is undefined.
 """

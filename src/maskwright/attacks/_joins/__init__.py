@@ -1,1 +1,0 @@
-"""Several tables about the same people, put together."""

@@ -1,1 +1,0 @@
-"""What a user writes down that an adversary knows, looked up in a release."""
