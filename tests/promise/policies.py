@@ -10,7 +10,7 @@ from tests.promise.small_engine import members
 from tests.promise.tables import INSENSITIVE, SEPARATOR, SET, UNIT, Case
 
 Plain = dict[str, Any]
-LARGEST = ("1/4", "1/3", "1/2", "2/3", "3/4")
+LARGEST = ("1/4", "1/3", "1/2", "2/3", "3/4", "4/5")
 LATTICE = ("optimal-lattice", "samarati", "incognito")
 FOR_UNIT = (*LATTICE, "local-recoding")
 
@@ -86,7 +86,7 @@ def _method(draw: random.Random, case: Case) -> Plain:
         name = draw.choices(
             ["mondrian", *LATTICE, "local-recoding", "greedy-grouping", "symmetric-grouping", "anatomy",
              "alpha-k-local", "mask", "codip"],
-            [26, 9, 4, 4, 6, 8, 8, 13, 2, 2, 30 if len(case.domains) > 1 else 0],
+            [26, 9, 5, 5, 6, 8, 8, 9, 2, 2, 30 if len(case.domains) > 1 else 0],
         )[0]  # fmt: skip
     if name == "codip":
         plan: Any = draw.choice(["greedy", "best", [["s"], ["t"]], [["s", "t"]]])
@@ -128,7 +128,7 @@ def _one_table(draw: random.Random, case: Case, name: str) -> Plain:
         maybe(0.2, "splits", "halves")
         maybe(0.15, "least", 2, 3)
         maybe(0.1, "min_child", 1, 2, 3)
-        maybe(0.3, "choose", "loss", "range")
+        maybe(0.3, "choose", *(["range"] if "dimensions" in options else ["loss", "range"]))
     elif name == "greedy-grouping":
         maybe(0.3, "extend", "1/2")
         maybe(0.2, "l", 2, 3)
@@ -136,10 +136,10 @@ def _one_table(draw: random.Random, case: Case, name: str) -> Plain:
         maybe(0.15, "ways", 3)
         maybe(0.15, "min_child", 1, 2)
     elif name == "anatomy":
-        maybe(0.6, "l", 2, 2, 3)
+        maybe(0.7, "l", *([2] if len(_values(case, "s")) == 2 else [2, 2, 3]))
         maybe(0.3, "block", 3, 4)
         if len(options) == 1:
-            maybe(0.2, "by", "ranges")
+            maybe(0.2 if _values(case, "s")[0].isdigit() else 0.02, "by", "ranges")
         options["attribute"] = "s"
     elif name == "mask":
         options |= {"l": 2, "values": [_values(case, "s")[0]], "attribute": "s"}
@@ -179,13 +179,13 @@ def _require(draw: random.Random, case: Case, method: Plain) -> list[Plain]:
     name = _of_tables(method)["name"]
     found: list[Plain] = []
     if draw.random() < 0.75 or name == "mask":
-        found.append({"model": "k-anonymity", "k": draw.choice([1, 2, 2, 2, 3, 3, 4])})
+        found.append({"model": "k-anonymity", "k": draw.choice([1, 2, 2, 2, 2, 2, 3, 3, 4])})
     if name == "alpha-k-local":
         found.append(
             {"model": "alpha-k-anonymity", "alpha": draw.choice(["1/2", "2/3"]), "k": 2, "attribute": "s"}
         )
     blind = name in (*LATTICE, "local-recoding")
-    searched = draw.choices([0, 1, 2], [8, 2, 1] if blind else [6, 3, 1])[0]
+    searched = draw.choices([0, 1, 2], [8, 2, 1] if blind else [5, 3, 1])[0]
     wholly = (
         "ck-safety",
         "m-confidentiality",
@@ -195,7 +195,7 @@ def _require(draw: random.Random, case: Case, method: Plain) -> list[Plain]:
         m | ({} if blind or m["model"] not in wholly else {"use": "gate"})
         for m in _models(draw, case, searched)
     ]
-    gates = draw.choices([0, 1, 2], [6, 3, 1])[0]
+    gates = draw.choices([0, 1, 2], [14, 5, 1])[0]
     found += [m | {"use": "gate"} for m in _models(draw, case, gates)]
     if draw.random() < 0.05:
         found.append({"model": draw.choice(["average-risk", "highest-risk"]), "max": "1/2", "use": "gate"})
@@ -203,11 +203,11 @@ def _require(draw: random.Random, case: Case, method: Plain) -> list[Plain]:
     for column in columns:
         belief: Plain = {"model": "belief", "attribute": column}
         narrow = column != SET and draw.random() < 0.3
-        belief["max"] = draw.choices(LARGEST, [2, 3, 5, 5, 4] if narrow else [0, 1, 5, 6, 5])[0]
+        belief["max"] = draw.choices(LARGEST, [2, 3, 5, 5, 4, 3] if narrow else [0, 1, 5, 8, 9, 4])[0]
         if narrow:
             belief["sets"] = _sets(draw, case, column)
-        if draw.random() < 0.15:
-            belief |= {"adversary": "insider", "facts": 1}
+        if draw.random() < 0.12:
+            belief |= {"adversary": "insider", "facts": 1, "max": draw.choice(["2/3", "3/4", "4/5", "9/10"])}
         found.append(belief)
     return found
 

@@ -88,6 +88,19 @@ def drawn(case: Case, policy: Policy, times: int, chance: random.Random, seed: i
     return outputs
 
 
+def pooled(first: Outputs, second: Outputs, share: float) -> Outputs:
+    """Two sets of draws of the same worlds as one; the first is a `share` of both."""
+    found: Outputs = {}
+    for outputs, part in ((first, share), (second, 1 - share)):
+        for public, told in outputs.items():
+            all_told = found.setdefault(public, Told(bounds=told.bounds, there=told.there))
+            for world, chance in told.likelihood.items():
+                all_told.likelihood[world] = all_told.likelihood.get(world, 0.0) + part * chance
+                all_told.runs[world] = all_told.runs.get(world, 0) + told.runs[world]
+            all_told.there = [a and b for a, b in zip(all_told.there, told.there, strict=True)]
+    return found
+
+
 def _put(outputs: Outputs, world: World, outcome: Outcome, chance: Any) -> None:
     if outcome.public is not None:
         outputs.setdefault(outcome.public, Told()).add(world, chance(), outcome)

@@ -238,10 +238,9 @@ class Mondrian(Method):
 
 def _kept(n: int, dropped: int, rng: np.random.Generator) -> Bools:
     """All of n places but so many, drawn at random."""
-    places = np.arange(n, dtype=np.int32)
-    rng.shuffle(places)
     kept = np.ones(n, dtype=bool)
-    kept[places[:dropped]] = False
+    kept[:dropped] = False
+    rng.shuffle(kept)
     return kept
 
 
