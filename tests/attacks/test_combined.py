@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.attacks._minimality.replay import blocks_of, replay_method
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.attacks.combined import Combined
 from maskwright.attacks.minimality import Minimality
@@ -40,7 +40,7 @@ def insider(k: int) -> Adversary:
 
 def left(target: Target, models: list[Any], method: str, options: dict[str, Any]) -> list[tuple[int, ...]]:
     """All worlds in which the method publishes the same: everybody's value."""
-    places, summary = Places.of(target), target.grouping.summary
+    places, summary = PublishedPeople.of(target), target.grouping.summary
     labels = [
         tuple(h.values[c - 1] for h, c in zip(summary.attributes, codes, strict=True))
         for codes in summary.codes.T.tolist()

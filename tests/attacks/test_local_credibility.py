@@ -22,7 +22,7 @@ from maskwright.attacks._minimality.local_credibility import (
     requirement_of,
 )
 from maskwright.attacks._shared.findings import belief_limit
-from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
+from maskwright.attacks._shared.original_classes import ClassesInGroups, cells_of
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary, Target
@@ -138,7 +138,7 @@ class Truth:
 def credible(target: Target, draws: int = 100) -> Credible:
     cells = cells_of(target)
     assert cells is not None
-    spread, secrets = ClassSpread.of(cells), secrets_of(target)[0]
+    spread, secrets = ClassesInGroups.of(cells), secrets_of(target)[0]
     return Credible(target, spread, secrets, Teller(spread, requirement_of(target, draws)).all(1))
 
 
@@ -214,7 +214,7 @@ def test_the_whole_release_needs_only_one_violation(
     requirement = model(asked[0], **asked[1])
     target = release(rows, [requirement])
     truth = Truth(rows, requirement)
-    spread = ClassSpread.of(cells_of(target))  # type: ignore[arg-type]
+    spread = ClassesInGroups.of(cells_of(target))  # type: ignore[arg-type]
     # groups are independent of each other only where no class lies in two mixed ones
     assume(all(len(e) == 1 for e in spread.entries_of.values()) and truth.mixed)
     _, measures = local_findings(target, secrets_of(target), requirement_of(target, 100))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from maskwright.attacks._minimality import credibility_routes
+from maskwright.attacks._minimality import credibility_analyses
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.hierarchy import Hierarchy
@@ -100,7 +100,7 @@ def test_many_classes_go_through_the_chain(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(0)
     classes = ["".join(rng.choice(list("pqr"), 5, p=[0.3, 0.4, 0.3])) for _ in range(40)]
     exact = Minimality().run(masked(classes), Adversary())
-    monkeypatch.setattr(credibility_routes, "EXACT", 0)
+    monkeypatch.setattr(credibility_analyses, "EXACT", 0)
     found = Minimality().run(masked(classes), Adversary())
     assert exact.measures["arithmetic"] == "exact"
     assert found.measures["arithmetic"] == "estimated"

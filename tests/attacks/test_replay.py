@@ -15,7 +15,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from maskwright.attacks._minimality.replay import Again, believed_in, blocks_of, replay_method
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary, Target
@@ -89,7 +89,7 @@ def beliefs_by_running(
     target: Target, method: str, models: list[Any], **options: Any
 ) -> dict[int, dict[str, Fraction]]:
     """Tuple → value → belief, over all worlds in which the method publishes the same."""
-    places = Places.of(target)
+    places = PublishedPeople.of(target)
     values = ("", *target.grouping.classes.sensitive["s"].values)
     word = [values[c] for c in places.codes["s"]]
     labels = [

@@ -65,7 +65,7 @@ class JoinedPeople:
         first = targets[0].grouping.summary
         entries = []
         for target in targets:
-            place = _places(first, target.grouping.summary, target.name)
+            place = _tuples_of_other(first, target.grouping.summary, target.name)
             tuples, groups, rows = _added_up(target.grouping)
             entries.append((place[tuples], groups, rows))
         return JoinedPeople(first.rows, tuple(entries))
@@ -124,7 +124,7 @@ def _added_up(grouping: Grouping) -> tuple[Ints, Ints, Ints]:
     return keys // n, keys % n - 1, rows
 
 
-def _places(first: Summary, other: Summary, name: str) -> Ints:
+def _tuples_of_other(first: Summary, other: Summary, name: str) -> Ints:
     """For each tuple of a summary the number of the same tuple in the first one."""
     if first is other:
         return np.arange(first.n_tuples)

@@ -80,7 +80,7 @@ def scene_of(target: Target, statements: Statements, more: Sequence[str] = ()) -
     groups = sorted(set(where.values()) | set(_touched(grouping, bans)))
     held = _values_of(target, columns)
     found = Scene(columns, groups, [], [], {}, {}, [])
-    crowds = _crowds(grouping, groups, bans)
+    crowds = _people_of_groups(grouping, groups, bans)
     for group, crowd in zip(groups, crowds, strict=True):
         _add_bucket(found, grouping, group, held(group), crowd, bans)
     for who in named:
@@ -194,7 +194,7 @@ Pattern = tuple[bool, ...]  # which bans concern somebody
 
 
 @dataclass(frozen=True, eq=False)
-class _KnownCrowd:
+class _PeopleOfGroup:
     """The people of one group: rows of each tuple in it, and which bans concern them."""
 
     tuples: list[int]
@@ -206,7 +206,7 @@ class _KnownCrowd:
         return sorted(set(self.patterns))
 
 
-def _crowds(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> list[_KnownCrowd]:
+def _people_of_groups(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> list[_PeopleOfGroup]:
     allocation = grouping.allocation
     order = np.argsort(allocation.groups, kind="stable")
     start = np.searchsorted(allocation.groups[order], groups)
@@ -215,12 +215,12 @@ def _crowds(grouping: Grouping, groups: Sequence[int], bans: Sequence[Ban]) -> l
     for a, b in zip(start.tolist(), end.tolist(), strict=True):
         tuples = allocation.tuples[order[a:b]].tolist()
         patterns = [tuple(bool(banned[t]) for banned, _, _ in bans) for t in tuples]
-        found.append(_KnownCrowd(tuples, allocation.rows[order[a:b]].tolist(), patterns))
+        found.append(_PeopleOfGroup(tuples, allocation.rows[order[a:b]].tolist(), patterns))
     return found
 
 
 def _add_bucket(
-    scene: Scene, grouping: Grouping, group: int, values: Any, crowd: _KnownCrowd, bans: Sequence[Ban]
+    scene: Scene, grouping: Grouping, group: int, values: Any, crowd: _PeopleOfGroup, bans: Sequence[Ban]
 ) -> None:
     people = dict.fromkeys(crowd.kinds(), 0)
     for pattern, rows in zip(crowd.patterns, crowd.rows, strict=True):
@@ -251,7 +251,7 @@ def _place(
     grouping: Grouping,
     who: Who,
     bucket: int,
-    crowd: _KnownCrowd,
+    crowd: _PeopleOfGroup,
     names: Mapping[str, Conditions],
 ) -> None:
     """Give somebody a place in the bucket, among people of the right kind."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from maskwright.attacks._minimality.closed_form import closed_form_finding
-from maskwright.attacks._minimality.credibility_routes import other_route, with_list
+from maskwright.attacks._minimality.credibility_analyses import credibility_analysis, with_list
 from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
 from maskwright.attacks._minimality.enumeration import every_world, labels_repeat
 from maskwright.attacks._minimality.partitions import cut_family, cut_finding, cut_worlds, cuts_evenly
@@ -63,7 +63,7 @@ class Minimality(Timed):
 
     def applies(self, target: Target) -> bool:
         """Whether some way to analyse this release is known."""
-        if other_route(target) is not None:
+        if credibility_analysis(target) is not None:
             return True
         classes = target.grouping.classes
         if not classes.sensitive or target.grouping.changes is not None:
@@ -141,8 +141,8 @@ def _own(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Fou
     return findings, {"knowing": "the method, as its own analysis says"}
 
 
-def _route(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
-    route = other_route(target)
+def _credibility(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
+    route = credibility_analysis(target)
     return None if route is None else route(target, secrets, ROUTE_DRAWS)
 
 
@@ -301,7 +301,7 @@ def searched_a_lattice(target: Target) -> bool:
 
 WAYS = (
     Way(lambda t: _own_analysis(t) is not None, _own),
-    Way(lambda t: other_route(t) is not None, _route),
+    Way(lambda t: credibility_analysis(t) is not None, _credibility),
     Way(lambda t: shows_all(t) and not labels_repeat(t), _shown(BLIND_METHOD)),
     Way(_can_run_again, _every_world),
     Way(shows_all, _shown(BLIND_METHOD)),

@@ -122,7 +122,7 @@ class Hierarchy:
         return tuple(whole.values[i] for i in np.flatnonzero(whole.levels[level].blocks[1:] == code).tolist())
 
     def cut_at(self, level: int) -> Hierarchy:
-        """The same without what is finer than a level: its labels are the ground values."""
+        """The hierarchy from a level upwards, whose labels become the ground values."""
         ground = self.levels[level]
         first = np.zeros(len(ground.labels), dtype=np.int64)  # of each block the code of one of its values
         first[ground.blocks] = np.arange(len(ground.blocks))
@@ -246,7 +246,7 @@ def _check_nesting(attribute: str, values: Sequence[str], lower: Level, upper: L
 
 
 def _finest_first(levels: Sequence[Level]) -> list[Level]:
-    """The same levels, moved only as far as needed for each to come after all that refine it."""
+    """The levels in an order in which each comes after all that refine it, moved no further than needed."""
     waiting, result = list(levels), list[Level]()
     while waiting:
         ready = next(

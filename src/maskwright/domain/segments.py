@@ -22,7 +22,7 @@ LIMIT = 2**62
 
 
 def widen_integers(array: Whole, factor: int) -> Whole:
-    """The same numbers, as Python integers if a product with `factor` could leave 64 bits."""
+    """An array of integers, as Python integers if a product with `factor` could leave 64 bits."""
     if array.dtype == object or not len(array):
         return array
     largest = max(abs(int(array.max())), abs(int(array.min())), 1)
@@ -62,7 +62,7 @@ def _reduce(ufunc: np.ufunc, entries: Whole, start: Ints, empty: int) -> Whole:
 
 
 def known_counts(counts: ValueCounts) -> ValueCounts:
-    """The same counts without missing values (code 0)."""
+    """Counts without missing values (code 0)."""
     there = counts.codes > 0
     if there.all():
         return counts
@@ -79,7 +79,7 @@ def rounded_up(value: Fraction) -> str:
 
 
 def rounded_down(value: Fraction) -> str:
-    """The same, rounded down: for bounds from below."""
+    """The text of a number, rounded down to six decimals where it would be long: for bounds from below."""
     short = value if value.denominator <= 1000 else Fraction(math.floor(value * 10**6), 10**6)
     return text_of(short)
 

@@ -74,7 +74,7 @@ class Verdict:
         return f"{text}; {LABELS[self.status]}" if self.status else text
 
     def sentence(self) -> str:
-        """The same, and what a requirement on belief rests on."""
+        """The result in a sentence, with what a requirement on belief rests on."""
         return f"{self.result()}: {self.why}" if self.status and self.worst is not None else self.result()
 
     def as_dict(self) -> dict[str, Any]:

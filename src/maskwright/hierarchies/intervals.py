@@ -192,7 +192,7 @@ def _name(entry: Entry) -> str:
 
 
 class _Scaled:
-    """The same intervals in integers: every number times the common denominator."""
+    """Intervals in integers: every number times the common denominator."""
 
     def __init__(self, spec: Intervals, numbers: Mapping[str, int | Fraction]) -> None:
         cuts = [c for entry in spec.intervals for c in (entry if isinstance(entry, tuple) else (entry,))]

@@ -57,7 +57,7 @@ class Masking(Builder):
         longest = max(map(len, ground), default=0)
         levels = [
             (f"masked {count}", [self._masked(value, count) for value in ground])
-            for count in self.by or _spread(longest - 1)
+            for count in self.by or _mask_lengths(longest - 1)
         ]
         return Ladder(ground, levels, ordered)
 
@@ -69,7 +69,7 @@ class Masking(Builder):
         return value[:-count] + hidden if self.mask == "right" else hidden + value[count:]
 
 
-def _spread(most: int) -> list[int]:
+def _mask_lengths(most: int) -> list[int]:
     """1, 2, … most; for long values at most `MAX_LEVELS` of them, evenly spread."""
     if most <= MAX_LEVELS:
         return list(range(1, most + 1))

@@ -286,7 +286,7 @@ class Alone(Sequence[Fraction]):
         return exact.belief_of_ratio(Bucket.of(counts, self.k + 1).ratio(self.k + 1))
 
     def floats(self) -> Floats:
-        """The same, rounded."""
+        """The disclosure of each bucket by itself, rounded."""
         return np.asarray(1 / (1 + self.ratios), np.float64)
 
 

@@ -88,7 +88,9 @@ class Checks(Protocol):
 
     kills: bool
 
-    def check(self, places: tuple[int, ...]) -> Check: ...
+    def check(self, places: tuple[int, ...]) -> Check:
+        """What happens to the rows at a node, given by the place of each column's level."""
+        ...
 
 
 class ClassFates(NamedTuple):

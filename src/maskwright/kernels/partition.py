@@ -85,7 +85,14 @@ def segment_spans(
     wanted: Sequence[tuple[int, int]],
     kernel: ModuleType | None = compiled,
 ) -> tuple[Int32s, Int32s, Ints]:
-    """The same, and for each wanted (attribute, first rank) which of the WORD ranks from there on occur, as bits."""
+    """The least and the largest rank of each attribute in each segment, and which ranks occur.
+
+    Args:
+        codes: the rank of each row (line) in each attribute.
+        order, lo, hi: the rows of the segments, and where each begins and ends among them.
+        wanted: pairs of an attribute and a first rank; for each the WORD ranks from there on that occur, as bits.
+        kernel: the compiled kernel; None: numpy.
+    """
     n, d = len(lo), codes.shape[1]
     least, most = np.empty((n, d), dtype=np.int32), np.empty((n, d), dtype=np.int32)
     masks = np.zeros((n, len(wanted)), dtype=np.int64)

@@ -128,7 +128,7 @@ class _Functions(ctypes.Structure):
 
 
 class PlainChaCha:
-    """The same stream without a compiler. numpy calls back into Python for each number: right, but slow."""
+    """ChaCha's stream without a compiler. numpy calls back into Python for each number: right, but slow."""
 
     def __init__(self, key: bytes) -> None:
         self._key, self._block, self._at = key, 0, 0

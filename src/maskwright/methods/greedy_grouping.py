@@ -81,6 +81,7 @@ class GreedyGrouping(Method):
         return found and (max(found[0], Fraction(least)), sets)
 
     def unmet_condition(self, ell: Fraction, models: Sequence[Model], context: Context) -> str:
+        """The condition of the lemma that these settings and models do not meet; empty: all are met."""
         if ell.denominator != 1 or ell < 2 or self.l not in (None, int(ell)):
             return "the proof needs a whole l, and buckets of l rows"
         if not all(_implied_by_buckets(m, context, int(ell)) for m in models if m.use == "search"):

@@ -154,7 +154,7 @@ class BySubsets:
         return satisfying.reshape(nodes.lattice.shape).astype(bool), minimal
 
     def _on(self, subset: Subset) -> Nodes:
-        """The same task with these quasi-identifiers only."""
+        """The task with these quasi-identifiers only."""
         census = self.nodes.task.census
         task = replace(
             self.nodes.task,

@@ -51,6 +51,7 @@ class IndividualRisk(Model):
         return individual_risks(classes.sizes, sample.stands_for(classes.sizes))
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Estimate the risk of each class."""
         risks = self.risks(classes, context)
         passes = risks <= _at_most(self.max)
         worst = int(risks.argmax()) if classes.n else None
@@ -58,9 +59,11 @@ class IndividualRisk(Model):
         return self.verdict(passes, risks, worst, bound, "estimated risk in the population")
 
     def needs(self) -> frozenset[Need]:
+        """The population that the table is a sample of."""
         return frozenset({"sample"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The largest risk of any of these classes as max."""
         if not classes.n:
             return None
         return f"max: {rounded_up(Fraction(float(self.risks(classes, context).max())))}"

@@ -39,6 +39,7 @@ class PopulationUniqueness(Model):
     estimator: Estimator = "dankar"
 
     def is_local(self) -> bool:
+        """False: the share is one figure of the whole release."""
         return False
 
     def share(self, classes: Classes, context: Context) -> Fraction:
@@ -49,6 +50,7 @@ class PopulationUniqueness(Model):
         return Fraction(1) if found is None else min(Fraction(found), Fraction(1))
 
     def check(self, classes: Classes, context: Context) -> Verdict:
+        """Estimate the share of population uniques, one figure for all classes."""
         bound, quantity = f"at most {text_of(self.max)}", "estimated share of population uniques"
         if not classes.n:
             return self.verdict(np.ones(0, dtype=bool), [], None, bound, quantity)
@@ -57,8 +59,10 @@ class PopulationUniqueness(Model):
         return self.verdict(passes, [float(share)] * classes.n, 0, bound, quantity)
 
     def needs(self) -> frozenset[Need]:
+        """The population that the table is a sample of."""
         return frozenset({"sample"})
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
+        """The estimated share as max."""
         share = self.share(classes, context) if classes.n else Fraction(0)
         return f"max: {rounded_up(share)}" if share else None

@@ -142,7 +142,7 @@ def mdav_groups(points: NDArray[Any], k: int) -> Ints:
         raise ValueError(f"k: {k} is not allowed; groups of 1 to {len(points)} rows can be made")
     left, groups, made = Remaining(points), np.full(len(points), -1, dtype=np.int64), 0
 
-    def group(first: int) -> None:
+    def _close_group(first: int) -> None:
         nonlocal made
         members = left.nearest(first, k)
         groups[members] = made
@@ -151,10 +151,10 @@ def mdav_groups(points: NDArray[Any], k: int) -> Ints:
 
     while left.n >= 3 * k:
         one = left.farthest(left.mean())
-        group(one)
-        group(left.farthest(points[one]))
+        _close_group(one)
+        _close_group(left.farthest(points[one]))
     if left.n >= 2 * k:
-        group(left.farthest(left.mean()))
+        _close_group(left.farthest(left.mean()))
     groups[left.rows()] = made
     return groups
 

@@ -224,7 +224,7 @@ class Resolved:
         return {q: self.policy.columns[q].weight for q in self.policy.quasi_identifiers}
 
     def under(self, policy: Policy) -> Resolved:
-        """The same table under a policy with the same columns, but other requirements or another method."""
+        """This table under another policy with the same columns, but other requirements or another method."""
         models = models_of(policy, self.sets)
         _check_census(policy, models)
         _check_together(policy)

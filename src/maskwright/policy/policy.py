@@ -319,7 +319,7 @@ class Policy(Settings):
         return [*([self._path] if self._path else []), *(self.folder / file for file in self.files.values())]
 
     def with_files(self, change: Callable[[str], str]) -> Policy:
-        """The same policy with every file that it names written otherwise."""
+        """A copy of the policy in which every file that it names is written otherwise."""
         columns = {
             name: column.model_copy(
                 update={
@@ -336,7 +336,7 @@ class Policy(Settings):
         return self.model_copy(update={"columns": columns, "population": population})
 
     def beside(self, other: Policy) -> Policy:
-        """The same policy, read from where the other one was read."""
+        """A copy of the policy, as if read from where another one was read."""
         found = self.model_copy()
         found._folder, found._path = other._folder, other._path
         return found

@@ -114,7 +114,7 @@ def _shape(counts: SampleCounts, classes: float, b: Floats, rising: bool) -> Flo
     slope, growth = np.log1p(-rest) - np.log(b), rest / (1 - rest)
     target = np.log(singles / (classes * q))
 
-    def height(a: Floats) -> Floats:
+    def _height(a: Floats) -> Floats:
         return np.asarray(np.log1p(growth * a) - slope * a - target, dtype=np.float64)
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -122,11 +122,13 @@ def _shape(counts: SampleCounts, classes: float, b: Floats, rising: bool) -> Flo
     low, high = (np.zeros_like(b), peak) if rising else (peak, peak + 1)
     if not rising:
         for _ in range(60):
-            high = np.where(height(high) > 0, 2 * high, high)
-    there = (height(low) <= 0) & (height(high) >= 0) if rising else (height(low) >= 0) & (height(high) <= 0)
+            high = np.where(_height(high) > 0, 2 * high, high)
+    there = (
+        (_height(low) <= 0) & (_height(high) >= 0) if rising else (_height(low) >= 0) & (_height(high) <= 0)
+    )
     for _ in range(SHAPE_HALVINGS):
         middle = (low + high) / 2
-        upwards = (height(middle) < 0) == rising
+        upwards = (_height(middle) < 0) == rising
         low, high = np.where(upwards, middle, low), np.where(upwards, high, middle)
     return np.where(there, low, np.nan)
 
@@ -158,7 +160,7 @@ def _left_out(counts: SampleCounts) -> np.ndarray[tuple[int], np.dtype[np.float6
 
 
 def _enough(fraction: float) -> int:
-    """So many others are never all left out: each is with at most 1 − fraction."""
+    """A number of people who are never all left out of the sample: each is with at most 1 − fraction."""
     return int(SMALLEST / np.log1p(-fraction)) + 1 if fraction < 1 else 0
 
 
@@ -206,17 +208,17 @@ def pitman_parameters(counts: SampleCounts) -> tuple[float, float] | None:
     if counts.n_classes in (1, counts.people):
         return None
 
-    def slope(alpha: float) -> float:
+    def _slope(alpha: float) -> float:
         return _alpha_score(counts, _best_theta(counts, alpha), alpha)
 
     low, high = 0.0, 1.0
-    if slope(0.0) <= 0:  # rarer uniques than any positive α would give
+    if _slope(0.0) <= 0:  # rarer uniques than any positive α would give
         return _best_theta(counts, 0.0), 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+        low, high = (middle, high) if _slope(middle) > 0 else (low, middle)
     return _best_theta(counts, low), low
 
 
@@ -320,13 +322,13 @@ def estimated_share(counts: SampleCounts, estimator: Estimator) -> float | None:
     """The share by one estimator, or by the one that Dankar's rule picks; None: it gives no answer."""
     found: dict[str, float | None] = {}
 
-    def share(name: str) -> float | None:
+    def _share_of(name: str) -> float | None:
         if name not in found:
             found[name] = _share(counts, name)
         return found[name]
 
-    name = _chosen(share, counts.fraction) if estimator == "dankar" else estimator
-    return None if name is None else share(name)
+    name = _chosen(_share_of, counts.fraction) if estimator == "dankar" else estimator
+    return None if name is None else _share_of(name)
 
 
 def _share(counts: SampleCounts, name: str) -> float | None:

@@ -68,6 +68,7 @@ def _ascending(keys: Ints, *others: Ints) -> list[Ints]:
 
 
 def joint_of(summary: Summary) -> Joint:
+    """The cells of a table; refused where its people have several rows."""
     if summary.joint is None:
         raise PolicyError(
             "with several rows per person (`unit`), sensitive values cannot be taken apart from their rows: nobody "

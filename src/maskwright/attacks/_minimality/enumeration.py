@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 
 from maskwright.attacks._minimality.replay import Again, Replayed, can_draw, can_replay, decided_by_tuples
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Ints
 from maskwright.domain.grouping import Grouping
@@ -71,7 +71,7 @@ def labels_repeat(target: Target) -> bool:
 class _Enumeration:
     """The method, run on every world of a small release with every random choice."""
 
-    def __init__(self, target: Target, places: Places, blocks: Ints, budget: WorldBudget) -> None:
+    def __init__(self, target: Target, places: PublishedPeople, blocks: Ints, budget: WorldBudget) -> None:
         self.target, self.places, self.blocks, self.budget = target, places, blocks, budget
         self.again = Again(target)
         self.search = [m for m in target.models if m.use == "search"]
@@ -143,9 +143,9 @@ class _Enumeration:
         return made is not None and _seen(made) == self.wanted
 
 
-def _everybody(target: Target) -> Places:
+def _everybody(target: Target) -> PublishedPeople:
     """The people of the table, also those who were dropped: in group −1, behind the others."""
-    places = Places.of(target)
+    places = PublishedPeople.of(target)
     tuples, items = (
         np.concatenate(pair) for pair in zip((places.tuples, places.items), places.dropped, strict=True)
     )
@@ -157,7 +157,7 @@ def _everybody(target: Target) -> Places:
     )  # fmt: skip
 
 
-def _group_of_unit(places: Places) -> Ints:
+def _group_of_unit(places: PublishedPeople) -> Ints:
     """A group that holds people of the unit."""
     result = np.full(places.n_units, -1, dtype=np.int64)
     there = places.group >= 0
@@ -177,7 +177,7 @@ def _seen(grouping: Grouping) -> Hashable:
     return grouping.levels, frozenset(found.items())
 
 
-def _number(places: Places, blocks: Ints, limit: int) -> int:
+def _number(places: PublishedPeople, blocks: Ints, limit: int) -> int:
     """How many worlds there are to look at; counting stops beyond the limit."""
     total = 1
     for block in np.unique(blocks).tolist():
@@ -205,7 +205,7 @@ def _tables(items: tuple[int, ...], sizes: Sequence[int], limit: int) -> int:
     return sum(ways.values())
 
 
-def _worlds(places: Places, blocks: Ints) -> Iterator[tuple[World, int]]:
+def _worlds(places: PublishedPeople, blocks: Ints) -> Iterator[tuple[World, int]]:
     """Every world as a table of counts, and in how many ways the people of each unit can hold that."""
     n_items = int(places.items.max(initial=-1)) + 1
     parts = []
@@ -240,7 +240,7 @@ def _filled(
             yield ((units[0], taken), *filled), ways * more
 
 
-def _dealt(places: Places, world: World) -> Ints:
+def _dealt(places: PublishedPeople, world: World) -> Ints:
     """The item of each place."""
     result = np.empty(len(places.items), dtype=np.int64)
     for unit, counts in enumerate(world):

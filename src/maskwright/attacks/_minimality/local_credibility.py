@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from maskwright.attacks._minimality.refusals import looked_at_values
 from maskwright.attacks._shared.findings import Finding, belief_limit, worse_elsewhere
-from maskwright.attacks._shared.original_classes import ClassSpread, Mixed, cells_of
+from maskwright.attacks._shared.original_classes import ClassesInGroups, Mixed, cells_of
 from maskwright.attacks._shared.secrets import Secrets, in_words, label_text
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.domain.adversary import Target
@@ -45,7 +45,7 @@ RISK = 0.01  # that any of the sampled beliefs lies outside of its interval
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ClassCredibility:
     """What a generalised class tells about the rows of each original class in it.
 
     Attributes:
@@ -90,12 +90,12 @@ class Requirement:
 class Teller:
     """Asks every mixed class of a release what it tells."""
 
-    def __init__(self, spread: ClassSpread, requirement: Requirement) -> None:
+    def __init__(self, spread: ClassesInGroups, requirement: Requirement) -> None:
         self.spread, self.requirement = spread, requirement
         self.passes = memoised_test(self._test)
         self.rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable
 
-    def all(self, secrets: int) -> list[Told]:
+    def all(self, secrets: int) -> list[ClassCredibility]:
         """The credibility of each class that gives anything away; intervals hold for all beliefs in so many secrets."""
         asked = max(1, secrets * int(self.spread.mixed[self.spread.group].sum()))
         found = []
@@ -111,7 +111,7 @@ class Teller:
                 found.append(told)
         return found
 
-    def _counted(self, mixed: Mixed) -> Told | None:
+    def _counted(self, mixed: Mixed) -> ClassCredibility | None:
         thresholds = self.requirement.thresholds
         if thresholds is None:
             kind = np.where(mixed.held > 0, np.cumsum(mixed.held > 0) - 1, -1)
@@ -137,7 +137,7 @@ class Teller:
                 most[i] += n
         return bool((most > threshold.caps(mixed.sizes)).any())
 
-    def _one_set(self, mixed: Mixed, threshold: Threshold) -> Told | None:
+    def _one_set(self, mixed: Mixed, threshold: Threshold) -> ClassCredibility | None:
         inside = self._inside(threshold)
         caps = threshold.caps(mixed.sizes) - mixed.known[:, inside].sum(axis=1)
         others = []
@@ -148,7 +148,9 @@ class Teller:
         if found is None:
             return None
         kind = np.where(mixed.held > 0, inside.astype(np.int64), -1)
-        return Told(mixed.group, kind, found, arithmetic="float" if found.relative_error else "exact")
+        return ClassCredibility(
+            mixed.group, kind, found, arithmetic="float" if found.relative_error else "exact"
+        )
 
     def _kinds(self, thresholds: Sequence[Threshold], held: Ints) -> Ints:
         """Items that belong to the same sets are of one kind."""
@@ -158,7 +160,7 @@ class Teller:
         kind[there] = number.reshape(-1)
         return kind
 
-    def _any(self, mixed: Mixed, kind: Ints, passes: Test) -> Told | None:
+    def _any(self, mixed: Mixed, kind: Ints, passes: Test) -> ClassCredibility | None:
         """Any requirement, by counting multisets."""
         if mixed.elsewhere:
             raise TooManyWorlds("an original class is generalised to several values; draw")
@@ -167,7 +169,7 @@ class Teller:
         found = any_requirement_credibility(
             mixed.rows.tolist(), np.repeat(kind, mixed.held).tolist(), known, passes
         )
-        return None if found is None else Told(mixed.group, kind, found)
+        return None if found is None else ClassCredibility(mixed.group, kind, found)
 
     def _threshold_test(self, thresholds: Sequence[Threshold], labelled: Ints) -> Test:
         members = [(frozenset(labelled[self._inside(t)].tolist()), t.share) for t in thresholds]
@@ -204,7 +206,7 @@ class Teller:
             result &= model.passing(classes, need.context)
         return result
 
-    def _drawn(self, mixed: Mixed, asked: int) -> Told:
+    def _drawn(self, mixed: Mixed, asked: int) -> ClassCredibility:
         """Draw worlds independently and keep those in which some class fails."""
         draw, wanted = _Draw(self, mixed), self.requirement.draws
         total, kept, drawn = np.zeros((len(mixed.rows), len(mixed.held))), 0, 0
@@ -216,12 +218,12 @@ class Teller:
         kind = np.where(there, np.cumsum(there) - 1, -1)
         if not kept:  # no world was seen that explains the class, so that nothing can be said
             even = dict(enumerate((mixed.held / mixed.held.sum())[there].tolist()))
-            return Told(
+            return ClassCredibility(
                 mixed.group, kind, LocalCredibility([even] * len(mixed.rows), 1 / drawn), 1.0, "sampled"
             )
         shares = (total / (kept * mixed.rows[:, None]))[:, there].tolist()
         half = math.sqrt(math.log(2 * asked / RISK) / (2 * kept))  # Hoeffding, for all beliefs at once
-        return Told(
+        return ClassCredibility(
             mixed.group,
             kind,
             LocalCredibility([dict(enumerate(s)) for s in shares], kept / drawn),
@@ -297,7 +299,7 @@ def local_findings(
     cells = cells_of(target)
     if cells is None:
         raise ValueError("it is not known which values belong to one row")
-    spread = ClassSpread.of(cells)
+    spread = ClassesInGroups.of(cells)
     told = Teller(spread, requirement).all(sum(len(s.sets) for s in secrets))
     alone = [Credible(target, spread, s, told) for s in secrets]
     whole = [Credible(target, spread, s, _anywhere(told, spread)) for s in secrets]
@@ -317,7 +319,7 @@ def local_findings(
     return found, measures
 
 
-def _anywhere(told: Sequence[Told], spread: ClassSpread) -> list[Told]:
+def _anywhere(told: Sequence[ClassCredibility], spread: ClassesInGroups) -> list[ClassCredibility]:
     """The credibility of classes when it is known only that some class of the release violates."""
     if not told:
         return []
@@ -336,7 +338,7 @@ def _anywhere(told: Sequence[Told], spread: ClassSpread) -> list[Told]:
         how: Arithmetic = "sampled" if t.arithmetic == "sampled" else "float"
         if exactly and isinstance(here, Fraction):
             how = "exact"
-        found.append(Told(t.group, t.kind, LocalCredibility(rows, anywhere), t.half, how))
+        found.append(ClassCredibility(t.group, t.kind, LocalCredibility(rows, anywhere), t.half, how))
     return found
 
 
@@ -345,9 +347,9 @@ class Credible:
     """The belief in every secret about every original class that was generalised, wholly or in part."""
 
     target: Target
-    spread: ClassSpread
+    spread: ClassesInGroups
     secrets: Secrets
-    told: Sequence[Told]
+    told: Sequence[ClassCredibility]
 
     def __post_init__(self) -> None:
         spread = self.spread
@@ -378,7 +380,7 @@ class Credible:
             table[:, s] = np.isin(codes, [number[v] for v in members if v in number])
         return table
 
-    def _shares(self, group: int, told: Told | None) -> NDArray[np.float64]:
+    def _shares(self, group: int, told: ClassCredibility | None) -> NDArray[np.float64]:
         """Original class × secret in one mixed group; inside a kind all values are spread evenly."""
         held = self.spread.held(group)
         if told is None:

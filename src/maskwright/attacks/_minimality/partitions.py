@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from maskwright.attacks._minimality.closed_form import PartBelief
 from maskwright.attacks._minimality.refusals import RefusedParts, looked_at_values
 from maskwright.attacks._minimality.replay import Replayed
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks._shared.findings import Finding, as_shown, belief_limit
 from maskwright.attacks._shared.secrets import Secrets, gather_counts, in_words
 from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of
@@ -236,7 +236,7 @@ def cuts_evenly(target: Target) -> bool:
 
 def cut_worlds(target: Target, budget: WorldBudget) -> Replayed:
     """The worlds of each group in which its cut is refused."""
-    places, ways = Places.of(target), ways_of(target)
+    places, ways = PublishedPeople.of(target), ways_of(target)
     search, context = [m for m in target.models if m.use == "search"], target.context
     number = np.searchsorted(places.groups, places.group)
     n_groups = len(places.groups)

@@ -27,7 +27,7 @@ from maskwright.attacks._minimality.refusals import (
     part_in_words,
     raw_classes,
 )
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks._shared.findings import Finding, belief_limit
 from maskwright.attacks._shared.findings import Kind as Kinds
 from maskwright.attacks._shared.secrets import NOTHING, Secrets, in_words, models_about, reference_of
@@ -127,7 +127,7 @@ def replay_method(target: Target, budget: WorldBudget, keep: Keep | None = None)
     found = again.rivals()
     if found is not None:
         return against_rivals(target, found, budget, keep)
-    places = Places.of(target)
+    places = PublishedPeople.of(target)
     search = [m for m in target.models if m.use == "search"]
     published = group_fingerprints(target.grouping)
     blocks = blocks_of(target)
@@ -169,7 +169,7 @@ def against_rivals(
     """The worlds in which every rival fails. People whom no rival tells apart are alike, and are counted together."""
     context, looked = target.context, looked_at_values(target.models)
     kinds = np.stack([group_of_tuples(target.grouping), *(r.class_of for r in rivals)])
-    places, atom_of = Places.of(target).told_apart_by(kinds)
+    places, atom_of = PublishedPeople.of(target).told_apart_by(kinds)
     # the dropped ones keep their values; each is an atom of its own kind, behind those that are published
     kind_of, kinds_dropped = places.dropped_kinds(kinds)
     published, n_items = places.n_units, len(next(iter(places.codes.values())))
@@ -224,7 +224,7 @@ class Replayed:
         by_labels: is what a reader sees all that counts, also where several groups have the same labels?
     """
 
-    places: Places
+    places: PublishedPeople
     tally: Tally
     atoms: RefusedParts | None = None
     rivals: Sequence[tuple[int, ...]] | None = None

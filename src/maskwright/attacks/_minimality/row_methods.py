@@ -25,7 +25,7 @@ import numpy as np
 
 from maskwright.attacks._minimality.fingerprints import Words, multiset_prints
 from maskwright.attacks._minimality.replay import Replayed
-from maskwright.attacks._minimality.world_tables import Places
+from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Ints
@@ -79,7 +79,7 @@ def replayed_by(target: Target, method: RowMethod, budget: WorldBudget) -> Repla
     Rows are given in the order of their quasi-identifiers. Rows that share them cannot be told apart by an adversary:
     groups are the same when they hold as many rows of each tuple, and the same values.
     """
-    places = Places.of(target)
+    places = PublishedPeople.of(target)
     tuples = np.concatenate([places.tuples, places.dropped[0]])
     order = np.argsort(tuples, kind="stable")
     summary = target.grouping.summary

@@ -16,7 +16,7 @@ from maskwright.domain.summary import Joint, Summary
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PublishedPeople:
     """Everybody who was published, by group, then by tuple.
 
     Attributes:
@@ -40,7 +40,7 @@ class Places:
     dropped: tuple[Ints, Ints]
 
     @staticmethod
-    def of(target: Target) -> Places:
+    def of(target: Target) -> PublishedPeople:
         """The places of a release."""
         tuples, group, values = _people(target)
         names = list(target.grouping.summary.sensitive)
@@ -50,7 +50,7 @@ class Places:
         order = np.flatnonzero(~gone)
         order = order[np.lexsort((items[order], tuples[order], group[order]))]
         units, unit = np.unique(tuples[order], return_inverse=True)
-        return Places(
+        return PublishedPeople(
             target, tuples[order], group[order], items[order], np.unique(group[order]),
             unit.reshape(-1).astype(np.int64), units, {name: kinds[i].astype(np.int64) for i, name in enumerate(names)},
             (tuples[gone], items[gone]),
@@ -61,7 +61,7 @@ class Places:
         """The number of units."""
         return len(self.tuples_of_units)
 
-    def told_apart_by(self, kinds: Ints) -> tuple[Places, Ints]:
+    def told_apart_by(self, kinds: Ints) -> tuple[PublishedPeople, Ints]:
         """The places with tuples of one kind (a column of `kinds` each) as units, and the unit of each tuple."""
         inside = np.unique(self.tuples)
         _, number = np.unique(kinds[:, inside], axis=1, return_inverse=True)

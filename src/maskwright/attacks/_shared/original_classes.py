@@ -69,7 +69,7 @@ def cells_of(target: Target) -> OriginalCells | None:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSpread:
+class ClassesInGroups:
     """The rows of each original class in each group (one entry per pair), and the items of each group.
 
     Entries are sorted by group; `mixed` are the groups that hold rows of several original classes.
@@ -82,12 +82,12 @@ class ClassSpread:
     mixed: Bools
 
     @staticmethod
-    def of(cells: OriginalCells) -> ClassSpread:
+    def of(cells: OriginalCells) -> ClassesInGroups:
         """The spread of these cells."""
         key, where = np.unique(cells.groups * cells.n_tuples + cells.tuples, return_inverse=True)
         rows = np.bincount(where.reshape(-1), cells.rows, len(key)).astype(np.int64)
         group, classes = key // cells.n_tuples, key % cells.n_tuples
-        return ClassSpread(cells, classes, group, rows, np.bincount(group, minlength=cells.n_groups) > 1)
+        return ClassesInGroups(cells, classes, group, rows, np.bincount(group, minlength=cells.n_groups) > 1)
 
     @cached_property
     def sizes(self) -> Ints:

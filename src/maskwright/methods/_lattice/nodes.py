@@ -349,11 +349,11 @@ class Nodes:
     @cached_property
     def _above(self) -> list[list[Ints]]:
         """Per attribute and place, the places that coarsen it, itself included."""
-        return [_places(h.refines[np.ix_(levels, levels)]) for h, levels in self._attributes()]
+        return [_true_columns(h.refines[np.ix_(levels, levels)]) for h, levels in self._attributes()]
 
     @cached_property
     def _below(self) -> list[list[Ints]]:
-        return [_places(h.refines[np.ix_(levels, levels)].T) for h, levels in self._attributes()]
+        return [_true_columns(h.refines[np.ix_(levels, levels)].T) for h, levels in self._attributes()]
 
     def _attributes(self) -> list[tuple[Hierarchy, list[int]]]:
         return list(zip(self.lattice.attributes, map(list, self.lattice.allowed), strict=True))
@@ -387,5 +387,5 @@ class Nodes:
         )
 
 
-def _places(order: NDArray[np.bool_]) -> list[Ints]:
+def _true_columns(order: NDArray[np.bool_]) -> list[Ints]:
     return [np.flatnonzero(row) for row in order]

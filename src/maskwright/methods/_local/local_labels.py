@@ -96,7 +96,7 @@ def labelled_groups(task: Task, allowed: Allowed, group_of: Ints, star: bool) ->
 
 
 def _renumbered(group_of: Ints) -> tuple[Ints, int]:
-    """The same groups, numbered without gaps."""
+    """Groups numbered anew, without gaps."""
     numbers, dense = np.unique(group_of, return_inverse=True)
     gone = int(len(numbers) > 0 and numbers[0] < 0)
     return dense.reshape(-1).astype(np.int64) - gone, len(numbers) - gone

@@ -43,7 +43,7 @@ class GroupRequirement:
         self.sensitive = self._attributes()
 
     def among(self, order: Int32s) -> GroupRequirement:
-        """The same, where only some rows are in question: then they are what groups are compared with."""
+        """The requirement on groups of some rows only, which are then what groups are compared with."""
         lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
         counts = {
             name: partition.count_values(self.rows.values(name), vc.values, order, lo, hi, vc.ordered).totals

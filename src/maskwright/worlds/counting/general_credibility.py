@@ -326,7 +326,7 @@ def one_set_credibility(
     total: Number = Fraction(0)
     held: list[Number] = [Fraction(0)] * len(rows)
     error = 0.0
-    for there, chance in _spread(_that_matters(rows, caps, sensitive, elsewhere), len(rows)):
+    for there, chance in _rows_elsewhere(_that_matters(rows, caps, sensitive, elsewhere), len(rows)):
         left = [cap - x for cap, x in zip(caps, there, strict=True)]
         found = count_with_empty(rows, left, sensitive, exact)
         if found is None:
@@ -361,7 +361,7 @@ def _that_matters(
     return kept
 
 
-def _spread(elsewhere: Sequence[OtherClass], classes: int) -> Iterator[tuple[list[int], Fraction]]:
+def _rows_elsewhere(elsewhere: Sequence[OtherClass], classes: int) -> Iterator[tuple[list[int], Fraction]]:
     """How many sensitive rows each class may hold elsewhere, with the probability of that."""
     refuse_beyond(math.prod(n + 1 for other in elsewhere for n in other.rows.values()), SPREAD)
     ways = [list(_deal(other)) for other in elsewhere]

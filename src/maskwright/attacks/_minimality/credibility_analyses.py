@@ -28,7 +28,7 @@ from maskwright.attacks._minimality.local_credibility import (
 )
 from maskwright.attacks._minimality.refusals import looked_at_values
 from maskwright.attacks._shared.findings import Finding, Kind, as_shown, belief_limit
-from maskwright.attacks._shared.original_classes import ClassSpread, cells_of
+from maskwright.attacks._shared.original_classes import ClassesInGroups, cells_of
 from maskwright.attacks._shared.secrets import Secrets, in_words, people_in_words
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of, values_of
 from maskwright.domain.adversary import Target
@@ -94,7 +94,7 @@ PRIOR = (
 
 
 @dataclass(frozen=True)
-class _Believed:
+class _MaskBeliefs:
     """The belief in the disguised set in every class."""
 
     values: list[Fraction]
@@ -103,7 +103,7 @@ class _Believed:
     measures: dict[str, Any]
 
 
-def _believe(target: Target, secrets: Secrets, threshold: Threshold) -> _Believed:
+def _believe(target: Target, secrets: Secrets, threshold: Threshold) -> _MaskBeliefs:
     shown = target.grouping.published_classes
     sizes = shown.sizes.tolist()
     held = threshold.held(shown.sensitive[threshold.attribute]).tolist()
@@ -113,19 +113,19 @@ def _believe(target: Target, secrets: Secrets, threshold: Threshold) -> _Believe
     measures = {"prior": theta, "disguised set": names}
     base = [Fraction(s, n) for n, s in zip(sizes, held, strict=True)]
     if not 0 < theta < 1:
-        return _Believed(base, [0.0] * len(sizes), "exact", measures)
+        return _MaskBeliefs(base, [0.0] * len(sizes), "exact", measures)
     if sum(sizes) <= EXACT:
         try:
             exact = mask_posterior(sizes, held, 1 / threshold.share, theta, STATES)
-            return _Believed(exact or base, [0.0] * len(sizes), "exact", measures)
+            return _MaskBeliefs(exact or base, [0.0] * len(sizes), "exact", measures)
         except TooManyWorlds:
             pass
     found = mask_estimate(sizes, held, 1 / threshold.share, float(theta), STEPS)
     measures["chains agree (R-hat)"] = round(found.rhat, 3)
-    return _Believed([Fraction(b) for b in found.beliefs], found.half, "estimated", measures)
+    return _MaskBeliefs([Fraction(b) for b in found.beliefs], found.half, "estimated", measures)
 
 
-def _finding(target: Target, secrets: Secrets, threshold: Threshold, believed: _Believed) -> Finding:
+def _finding(target: Target, secrets: Secrets, threshold: Threshold, believed: _MaskBeliefs) -> Finding:
     grouping = target.grouping
     upper = [float(b) + h for b, h in zip(believed.values, believed.half, strict=True)]
     worst = max(range(len(upper)), key=lambda g: (upper[g], believed.values[g]))
@@ -153,11 +153,11 @@ def _finding(target: Target, secrets: Secrets, threshold: Threshold, believed: _
     return found if found.belief.upper >= shown.belief.after else shown
 
 
-Route = Callable[[Target, Sequence[Secrets], int], tuple[list[Finding], dict[str, Any]]]
+CredibilityAnalysis = Callable[[Target, Sequence[Secrets], int], tuple[list[Finding], dict[str, Any]]]
 MINIMAL = "that the method generalises no more than the requirement forces it to"
 
 
-def other_route(target: Target) -> Route | None:
+def credibility_analysis(target: Target) -> CredibilityAnalysis | None:
     """The way to attack a release whose method is known by what it does to classes; None: other ways fit."""
     if made_by_mask(target):
         return mask_findings
@@ -173,7 +173,7 @@ def of_unknown_origin(target: Target) -> bool:
     if target.method is not None or target.grouping.changes is not None:
         return False
     cells = cells_of(target)
-    return cells is not None and bool(ClassSpread.of(cells).mixed.any())
+    return cells is not None and bool(ClassesInGroups.of(cells).mixed.any())
 
 
 def _inferred(target: Target, secrets: Sequence[Secrets], draws: int) -> tuple[list[Finding], dict[str, Any]]:
@@ -207,7 +207,7 @@ def with_list(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     rules = thresholds_of(looked_at_values(target.models), target.context)
     if census is None or cells is None or target.grouping.changes is not None or not rules:
         return {}
-    spread, people = ClassSpread.of(cells), int(census.sizes.sum())
+    spread, people = ClassesInGroups.of(cells), int(census.sizes.sum())
     groups = np.flatnonzero(spread.mixed).tolist()
     found: list[Belief] = []
     for rule in rules:
@@ -232,12 +232,12 @@ def with_list(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     }
 
 
-def _inside(spread: ClassSpread, rule: Threshold) -> NDArray[np.bool_]:
+def _inside(spread: ClassesInGroups, rule: Threshold) -> NDArray[np.bool_]:
     return np.isin(spread.cells.codes[rule.attribute], list(rule.codes))
 
 
 def _list_credibility(
-    spread: ClassSpread, listed: list[ListedPeople], group: int, rule: Threshold, asked: int
+    spread: ClassesInGroups, listed: list[ListedPeople], group: int, rule: Threshold, asked: int
 ) -> ListCredibility | None:
     held = spread.held(group)
     rows, sensitive = int(held.sum()), int(held[_inside(spread, rule)].sum())
@@ -245,7 +245,7 @@ def _list_credibility(
 
 
 def _listed(
-    target: Target, spread: ClassSpread, census: Summary, group: int, rule: Threshold
+    target: Target, spread: ClassesInGroups, census: Summary, group: int, rule: Threshold
 ) -> tuple[list[ListedPeople], list[int]]:
     """Everybody of the list who matches a group, by quasi-identifiers, and the tuples of the list."""
     matching = _covered(target, census, spread, group)
@@ -272,7 +272,7 @@ def _listed(
     return listed, tuples
 
 
-def _covered(target: Target, census: Summary, spread: ClassSpread, group: int) -> NDArray[np.bool_]:
+def _covered(target: Target, census: Summary, spread: ClassesInGroups, group: int) -> NDArray[np.bool_]:
     """The tuples of the list that the published labels of a group cover."""
     grouping = target.grouping
     member = int(spread.classes[spread.parts(group)][0])
@@ -291,7 +291,7 @@ def _covered(target: Target, census: Summary, spread: ClassSpread, group: int) -
 
 
 def _listed_belief(
-    target: Target, spread: ClassSpread, census: Summary, secrets: Secrets, rule: Threshold, group: int,
+    target: Target, spread: ClassesInGroups, census: Summary, secrets: Secrets, rule: Threshold, group: int,
     listed: list[ListedPeople], tuples: list[int], result: ListCredibility,
 ) -> Belief:  # fmt: skip
     at = max(range(len(listed)), key=result.beliefs.__getitem__)
