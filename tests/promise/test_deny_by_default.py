@@ -19,6 +19,7 @@ POLICY = Policy.model_validate(
         "require": [{"model": "k-anonymity", "k": 2}, {"model": "belief", "max": "1/2"}],
         "method": "mondrian",
         "missing": {"tokens": ["?"]},
+        "prepare": {"age": {"numbers": {"units": {"years": 1}}}},
     }
 )
 
@@ -45,7 +46,11 @@ def test_a_population_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("proven", "forgotten", "setting"),
-    [("PROVEN_POLICY", "missing", "missing"), ("PROVEN_COLUMN", "weight", "columns.age.weight")],
+    [
+        ("PROVEN_POLICY", "missing", "missing"),
+        ("PROVEN_POLICY", "prepare", "prepare"),
+        ("PROVEN_COLUMN", "weight", "columns.age.weight"),
+    ],
 )
 def test_what_no_proof_names_is_measured(
     proven: str, forgotten: str, setting: str, monkeypatch: pytest.MonkeyPatch
@@ -53,3 +58,23 @@ def test_what_no_proof_names_is_measured(
     """As if the setting had been added to policies, and nobody had asked what it does to the promise."""
     monkeypatch.setattr(binding, proven, getattr(binding, proven) - {forgotten})
     assert promise_label(POLICY) == (False, [setting])
+
+
+def test_preparing_is_covered_unless_it_tells_of_a_secret() -> None:
+    [promise] = binding.promises_before(POLICY, ADVERSARIES["knows-method"])
+    assert [i.covered for i in promise.ingredients if i.name == "prepare"] == [True]
+    seen = {"between": {"from": "disease", "to": "2024-01-01"}}
+    columns = {**POLICY.to_dict()["columns"], "since": "quasi-identifier"}
+    telling = Policy.model_validate({**POLICY.to_dict(), "columns": columns, "prepare": {"since": seen}})
+    assert promise_label(telling) == (False, ["since"])
+    secret = Policy.model_validate(
+        {
+            **telling.to_dict(),
+            "columns": {**columns, "since": "sensitive"},
+            "require": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    assert all(
+        i.covered for p in binding.promises_before(secret, ADVERSARIES["knows-method"]) for i in p.ingredients
+        if i.name == "prepare"
+    )  # fmt: skip

@@ -12,9 +12,13 @@ import pytest
 
 import maskwright as mw
 from maskwright.domain.release import Release
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading
+from maskwright.prepare import Preparation
 from maskwright.verification.verify import verify_folder
 from maskwright.worlds.sampling import world_sampler
 from tests.amounts import cases
+from tests.prepare.messy import PREPARE, messy_table
 from tests.spark import MARKS
 from tests.spark.people import POLICIES
 
@@ -120,3 +124,19 @@ def test_permuted_releases_have_the_same_groups(
             found = [Counter(database.execute(query, [str(f)]).fetchall()) for f in (mine, theirs)]
         assert found[0] == found[1] and len(found[0]) > 10
     assert verify_folder(tmp_path / "spark").ok
+
+
+def test_messy_columns_are_prepared_alike(spark: SparkSession, tmp_path: Path) -> None:
+    made = messy_table(120)
+    path = made.write(tmp_path / "messy.csv")
+    steps = tuple((name, Preparation.model_validate(step)) for name, step in PREPARE.items())
+    found = []
+    for name in ("duckdb", "spark"):
+        engine = open_engine(name)
+        try:
+            table = engine.open(path, Reading(prepare=steps))
+            rows = sorted(engine.sample(table, 1000), key=str)
+            found.append((rows, table.repairs, engine.domain(table, "weight")))
+        finally:
+            engine.close()
+    assert found[0] == found[1]

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from maskwright.engines.base import ColumnInfo, Domain, Kind, Recount
+from maskwright.engines import open_engine
+from maskwright.engines.base import ColumnInfo, Domain, Kind, Reading, Recount
+from maskwright.prepare import Preparation, Repair
 from maskwright.suggest import Suggestion, suggest_for_table
 
 
@@ -20,6 +23,7 @@ class FakeTable:
     data: dict[str, list[str | None]]
     caller: str = "path"
     format: str = "csv"
+    repairs: tuple[Repair, ...] = ()
 
 
 @dataclass
@@ -32,6 +36,24 @@ class FakeEngine:
     def count(self, table: FakeTable) -> int:
         self.calls.append(("count", ()))
         return len(next(iter(table.data.values()), []))
+
+    def prepare(self, table: FakeTable, steps: Sequence[tuple[str, Preparation]]) -> FakeTable:
+        """What the real engine makes of the columns that are prepared."""
+        if not steps:
+            return table
+        engine = open_engine()
+        try:
+            made = engine.open(
+                pa.table({n: pa.array(v, pa.string()) for n, v in table.data.items()}), Reading()
+            )
+            ready = engine.prepare(made, steps)
+            rows = engine.sample(ready, len(next(iter(table.data.values()))))
+        finally:
+            engine.close()
+        touched = {name for name, _ in steps}
+        data = {n: [row[n] for row in rows] if n in touched else v for n, v in table.data.items()}
+        infos = tuple(ColumnInfo(c.name, "text", "") if c.name in touched else c for c in table.columns)
+        return FakeTable(infos, data, repairs=ready.repairs)
 
     def domain(self, table: FakeTable, column: str, limit: int | None = None) -> Domain:
         self.calls.append(("domain", (column,)))

@@ -134,5 +134,5 @@ def test_many_distinct_values(engine: Engine, tmp_path: Path) -> None:
     born, _, code = found.profiles
     assert code.role == "identifier"
     assert (code.distinct, code.unique_share) == (13000, 1)
-    assert born.hierarchy == {"dates": ["week", "month", "quarter", "year"]}
+    assert born.hierarchy == {"dates": ["month", "quarter", "year", "decade"]}
     usable(engine, source, found, tmp_path)

@@ -103,7 +103,10 @@ def test_missing_tokens_become_part_of_the_policy(suggested: Suggest) -> None:
         {**PEOPLE, "age": ["?", "NA", *PEOPLE["age"][2:]], "job": ["baker", "unknown", "N/A"] * 40}
     )
     assert set(found.policy.missing.tokens) == {"?", "NA", "N/A"}
-    assert "'unknown' in job" in found.text
+    assert found.policy.prepare["job"].missing == ("unknown",), "beside N/A it means missing too"
+    alone = suggested({**PEOPLE, "job": ["baker", "unknown", "smith"] * 40})
+    assert "'unknown' in job" in alone.text
+    assert not alone.policy.prepare
     assert found.policy.columns["age"].hierarchy is not None
     assert found.profiles[0].hierarchy["intervals"] == ["5", "10", "20"]
     assert found.profiles[0].missing == 2

@@ -126,9 +126,15 @@ class TestSafeHarbor:
         assert "actual knowledge" in " ".join(found.text.replace("#", " ").split())
 
     def test_zip_codes_of_several_lengths_are_dropped(self, suggested: Suggest) -> None:
-        zips = [*(["12345-6789"] * (N // 2)), *(["12345"] * (N // 2))]
+        zips = [*(["12345-6789"] * (N // 2)), *(["1234567"] * (N // 2))]
         found = suggested({**CLINIC, "zip": zips}, preset="hipaa-safe-harbor")
         assert found.policy.columns["zip"].role == "identifier"
+
+    def test_zip_codes_with_and_without_four_more_digits_become_alike(self, suggested: Suggest) -> None:
+        zips = [*(["12345-6789"] * (N // 2)), *(["12345"] * (N // 2))]
+        found = suggested({**CLINIC, "zip": zips}, preset="hipaa-safe-harbor")
+        assert found.policy.columns["zip"].role == "quasi-identifier"
+        assert found.policy.to_dict()["prepare"]["zip"]["digits"] == {"width": 5, "suffix": "drop"}
 
     def test_zip_plus_four_keeps_three_digits(self, suggested: Suggest) -> None:
         zips = [f"1{i % 20:02}45-678{i % 10}" for i in range(N)]

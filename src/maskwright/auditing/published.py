@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -111,9 +111,9 @@ def open_published(engine: Engine, question: Question, original: Table | None) -
         )
     if both := set(known) & set(secret):
         raise UsageError(f"column {min(both)!r} cannot be a quasi-identifier and sensitive at once")
-    table = engine.open(question.table, question.reading)
+    table = engine.open(question.table, replace(question.reading, prepare=()))
     values = (
-        engine.open(question.sensitive_table, question.reading)
+        engine.open(question.sensitive_table, replace(question.reading, prepare=()))
         if question.sensitive_table is not None
         else table
     )

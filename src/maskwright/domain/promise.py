@@ -189,6 +189,8 @@ class Design:
         repeatable: does the same policy on the same input always make the same random choices?
         looked: why the settings may have been chosen by their outcome; empty: nothing else was tried on the input.
         population: is there a table of the population?
+        prepared: the columns that are prepared, each from the cells of its own row.
+        derived: those of them that are no secret and are computed from a sensitive column.
         unproven: settings of the policy that no proof names.
     """
 
@@ -202,6 +204,8 @@ class Design:
     repeatable: bool = True
     looked: str = ""
     population: bool = False
+    prepared: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

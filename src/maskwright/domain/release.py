@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from maskwright.runtime.disk import write_whole
 
 if TYPE_CHECKING:
     from maskwright.policy.policy import Policy
+    from maskwright.prepare import Repair
 
 Fate = Literal["published", "starred", "dropped"]
 
@@ -64,6 +65,7 @@ class Release:
     promises: tuple[
         Promise, ...
     ] = ()  # what is promised of each sensitive attribute to somebody who knows the method
+    repairs: tuple[Repair, ...] = ()  # what was found in the columns that were prepared
     tight: tuple[str, ...] = ()  # bounds that leave no room, as they were told before the search
     saver: Callable[..., Path] | None = field(default=None, repr=False)
 
@@ -171,6 +173,7 @@ class Release:
             "search": json_value(grouping.search),
             "levels": level_names(grouping),
             "notes": list(self.notes),
+            "prepared": [asdict(repair) for repair in self.repairs],
             "warnings": list(self.warnings),
             "seeded": self.seeded,
             "repeatable": self.repeatable,

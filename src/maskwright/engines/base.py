@@ -24,6 +24,7 @@ from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.domain.spreadsheets import Formulas
 from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import SetColumn
+from maskwright.prepare import Preparation, Repair
 from maskwright.runtime.events import Progress
 
 Format = Literal["csv", "parquet"]
@@ -45,6 +46,7 @@ class Reading:
     labels: bool = False
     escaped: bool = False  # a CSV file of ours whose cells were escaped (domain/spreadsheets.py)
     trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
+    prepare: tuple[tuple[str, Preparation], ...] = ()  # what is done to messy columns
 
     @staticmethod
     def back(format: Format | None, escaped: bool) -> Reading:
@@ -169,6 +171,10 @@ class Table(Protocol):
     def format(self) -> Format:
         """The file format to write by default."""
 
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """What was found in the columns that were prepared."""
+
 
 class Engine(Protocol):
     """The whole interface; a second engine implements these and touches nothing else."""
@@ -176,7 +182,16 @@ class Engine(Protocol):
     name: str
 
     def open(self, source: Any, reading: Reading) -> Table:
-        """Open a path or a table handed in from Python. Refuses what cannot be read, naming line or column."""
+        """Open a path or a table handed in from Python. Refuses what cannot be read, naming line or column.
+
+        Its columns are prepared as `reading` says.
+        """
+
+    def prepare(self, table: Table, steps: Sequence[tuple[str, Preparation]]) -> Table:
+        """The table with its messy columns made plain; columns that it does not have are passed over.
+
+        Each cell follows from the cells of its own row. Refuses what does not fit, by form and count.
+        """
 
     def count(self, table: Table) -> int:
         """Rows."""
@@ -184,8 +199,8 @@ class Engine(Protocol):
     def fingerprint(self, table: Table) -> str:
         """What tells inputs apart: the sum of a hash of each row, with their number and the names of the columns.
 
-        It does not depend on the order of the rows. The hash is the engine's own, quick and not cryptographic: it tells
-        whether this input was seen before, and protects nothing.
+        It does not depend on the order of the rows, nor on how columns are prepared. The hash is the engine's own,
+        quick and not cryptographic: it tells whether this input was seen before, and protects nothing.
         """
 
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:

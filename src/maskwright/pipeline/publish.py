@@ -284,6 +284,7 @@ class Run(Session):
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.chance.seeded, self.repeatable, dict(self.timings), target=target,
             history=self.looked.as_dict(), promises=promises, tight=tuple(self.tight),
+            repairs=made.resolved.source.repairs,
         )  # fmt: skip
 
     def useful(self, grouping: Grouping, weights: Mapping[str, Fraction]) -> dict[str, Measured]:

@@ -35,6 +35,7 @@ from maskwright.pipeline.resource_checks import (
 )
 from maskwright.policy.binding import Resolved, flagged_of, reading_options, resolve_policy
 from maskwright.policy.policy import Policy
+from maskwright.prepare.repairs import repair_lines
 from maskwright.runtime import disk
 from maskwright.runtime.events import Event, Progress
 from maskwright.runtime.memory_budget import MemoryBudget, held_bytes
@@ -86,6 +87,8 @@ class Session:
             self.check_disk()
             stamp = Stamp.of(job.source)
             opened = engine.open(job.source, reading_options(job.policy))
+            for line in repair_lines(opened.repairs):
+                self.progress.note(line)
             rows = engine.count(opened)
             self.check_disk(rows)
             self.progress.expect(usual_times(job.policy, rows))

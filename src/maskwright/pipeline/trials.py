@@ -95,7 +95,7 @@ class Trials:
 
 def _read_alike(policy: Policy) -> str:
     """Equal for policies under which a table is read and summarised alike."""
-    parts = ("input", "missing", "unit", "population", "weight", "household", "columns")
+    parts = ("input", "missing", "prepare", "unit", "population", "weight", "household", "columns")
     return json.dumps(
         [str(policy.folder.resolve()), {k: policy.to_dict().get(k) for k in parts}], default=str
     )

@@ -32,7 +32,8 @@ def reading_options(policy: Policy) -> Reading:
     i = policy.input
     lists = tuple(name for name, column in policy.columns.items() if column.multivalued is True)
     return Reading(
-        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels
+        i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels,
+        prepare=tuple((name, step) for name, step in policy.prepare.items() if not step.idle),
     )  # fmt: skip
 
 
@@ -127,8 +128,20 @@ def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Desig
         weight=policy.weight,
         plan=method.plan_by_values(),
         population=policy.population is not None,
+        prepared=tuple(policy.prepare),
+        derived=_derived(policy),
         unproven=unproven_settings(policy),
         **facts,
+    )
+
+
+def _derived(policy: Policy) -> tuple[str, ...]:
+    """The columns that are computed from a sensitive one, and are not sensitive themselves."""
+    return tuple(
+        name
+        for name, step in policy.prepare.items()
+        if step.between is not None and set(step.between.columns) & set(policy.sensitive)
+        if name in policy.columns and policy.columns[name].role != "sensitive"
     )
 
 
@@ -140,6 +153,7 @@ PROVEN_POLICY = frozenset(
         "output",
         "unit",
         "missing",
+        "prepare",
         "population",
         "weight",
         "household",  # decides nothing: it is in the figures of the private report alone
@@ -359,6 +373,11 @@ def _census(policy: Policy, engine: Engine, models: Sequence[Model]) -> Table | 
         return None
     path = policy.folder / policy.population.file
     census = engine.open(path, Reading(missing=policy.missing.tokens))
+    there = {c.name for c in census.columns}  # a length that it has is not computed again
+    steps = reading_options(policy).prepare
+    census = engine.prepare(
+        census, [(n, step) for n, step in steps if step.between is None or n not in there]
+    )
     names = [c.name for c in census.columns]
     for name in policy.quasi_identifiers:
         if name not in names:
@@ -383,6 +402,12 @@ def _check_census(policy: Policy, models: Sequence[Model]) -> None:
 
 def _check_columns(policy: Policy, table: Table) -> None:
     names = [c.name for c in table.columns]
+    for name, step in policy.prepare.items():
+        for needed in step.between.columns if step.between is not None else (name,):
+            if needed not in names:
+                raise InputError(
+                    f"prepare.{name}: the table has no column {needed!r}; {did_you_mean(needed, names)}"
+                )
     for name in filter(None, [*policy.columns, policy.unit, policy.weight, policy.household]):
         if name not in names:
             raise InputError(

@@ -16,6 +16,7 @@ from maskwright.domain.value_sets import SetColumn
 from maskwright.errors import PolicyError
 from maskwright.hierarchies import File, HierarchySpec
 from maskwright.policy.yaml_text import MAX_BYTES, dump_yaml, load_yaml
+from maskwright.prepare import Preparation
 
 Role = Literal["identifier", "quasi-identifier", "sensitive", "insensitive"]
 ROLES: tuple[Role, ...] = ("identifier", "quasi-identifier", "sensitive", "insensitive")
@@ -235,6 +236,9 @@ class Policy(Settings):
         None, description="the column that tells persons apart, if they have several rows"
     )
     missing: Missing = Missing()
+    prepare: dict[str, Preparation] = Field(
+        default_factory=dict, description="what is done to messy columns before anything else reads them"
+    )
     population: Population | None = Field(
         None,
         description="a table is needed by k-map and delta-presence; a size is enough for estimates of risk",
@@ -269,7 +273,21 @@ class Policy(Settings):
                 f"unit: column {self.unit!r} tells persons apart, so its role must be identifier"
             )
         self._survey_fits()
+        self._lengths_fit()
         return self
+
+    def _lengths_fit(self) -> None:
+        """Refuse a length whose dates are not kept to the day."""
+        for name, step in self.prepare.items():
+            for end in step.between.columns if step.between is not None else ():
+                made = self.prepare.get(end)
+                if made is None or (
+                    made.between is None and (made.dates is None or made.dates.show == "day")
+                ):
+                    continue
+                raise ValueError(
+                    f"prepare.{name}: a length needs the days of {end!r}, of which prepare.{end} keeps less"
+                )
 
     def _survey_fits(self) -> None:
         """Refuse a survey's columns that contradict something else."""
@@ -386,8 +404,18 @@ class Policy(Settings):
         """What a policy file would say: plain values, defaults left out."""
         values: dict[str, Any] = {"version": 1}
         named = {"require", "method"}  # their parameters are not checked yet, and may be anything
-        dumped = self.model_dump(mode="json", exclude_defaults=True, exclude=named)
-        for key in ("input", "output", "unit", "missing", "population", "weight", "household", "preset"):
+        dumped = self.model_dump(mode="json", exclude_defaults=True, exclude=named, by_alias=True)
+        for key in (
+            "input",
+            "output",
+            "unit",
+            "missing",
+            "prepare",
+            "population",
+            "weight",
+            "household",
+            "preset",
+        ):
             if key in dumped:
                 values[key] = dumped[key]
         values["columns"] = {

@@ -342,6 +342,24 @@ def _population(question: PromiseQuestion) -> Iterator[Ingredient]:
         yield Ingredient("population", "a table", True, why)
 
 
+def _preparing(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Columns that are prepared before anything reads them: each cell from its own row and the policy."""
+    design = question.design
+    if design is None or not design.prepared:
+        return
+    if design.derived:
+        why = f"{design.derived[0]} is computed from a sensitive column, and tells of it"
+        yield Ingredient(
+            "prepare", ", ".join(design.derived), False, why, "lengths of columns that are not sensitive"
+        )
+        return
+    why = (
+        "what becomes of a cell follows from its own row and the policy, never from other rows: the table is as if it "
+        "had been collected so"
+    )
+    yield Ingredient("prepare", ", ".join(design.prepared), True, why)
+
+
 def _other_settings(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Settings that nothing above asks about: what no proof names is not promised."""
     for name in question.design.unproven if question.design else ():
@@ -371,5 +389,5 @@ BALANCED = "mondrian with cut: balanced, for any models and any number of column
 BLIND = "a method whose search does not look at sensitive values, or anatomy"
 INGREDIENTS: tuple[Asked, ...] = (
     _method, _worlds, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _sets, _tables,
-    _insensitive, _population, _other_settings, _run,
+    _insensitive, _population, _preparing, _other_settings, _run,
 )  # fmt: skip

@@ -36,8 +36,8 @@ from maskwright.version import __version__
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
 CONTENTS = [
     ("answer", "Answer"), ("asked", "Asked and measured"), ("promised", "Promised"), ("risk", "Risk"),
-    ("usefulness", "Usefulness"), ("examples", "Example rows"), ("search", "Search"), ("left-out", "Left out"),
-    ("repeat", "To repeat it"),
+    ("usefulness", "Usefulness"), ("prepared", "Prepared"), ("examples", "Example rows"), ("search", "Search"),
+    ("left-out", "Left out"), ("repeat", "To repeat it"),
 ]  # fmt: skip
 
 
@@ -62,11 +62,12 @@ def report_page(
         risk_section(release.beliefs),
         plan_section(release),
         usefulness_section(release),
+        _prepared(release),
         examples_section(examples),
         search_section(release, around),
         _left_out(release),
         _repeat(release, source),
-        contents=[c for c in CONTENTS if release.promises or c[0] != "promised"],
+        contents=[c for c in CONTENTS if {"promised": release.promises, "prepared": release.repairs}.get(c[0], True)],
     )  # fmt: skip
 
 
@@ -158,6 +159,21 @@ def _asked(release: Release) -> Markup:
         *beliefs, tag("ul", *meanings),
         tag("p", "Used as “search”: the method looked for groups that satisfy it. Used as “gate”: publish or refuse; "
                  "the method did not look at it.", class_="note"),
+    )  # fmt: skip
+
+
+def _prepared(release: Release) -> Markup:
+    """What was found in messy columns, and what became of it."""
+    if not release.repairs:
+        return Markup("")
+    became = {"": "the plain value", "missing": "missing", "kept": "kept as it was"}
+    rows = [(r.column, r.what, f"{r.rows:,}", f"{r.values:,}", became[r.became]) for r in release.repairs]
+    return page_section(
+        "prepared", "What was prepared",
+        tag("p", "Before anything else read these columns, the policy's `prepare` made them plain. What became of a "
+                 "cell follows from its own row and the policy; nothing was guessed from other rows."),
+        html_table(("column", "what was found", "rows", "different texts", "became"), rows, numbers=(2, 3),
+              caption="What was found in messy columns, and what became of it"),
     )  # fmt: skip
 
 

@@ -6,14 +6,15 @@ Everything is a guess, made from column names and counted values; the careful on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 from maskwright.engines.base import Engine, Reading, Table
 from maskwright.errors import InputError
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest.hierarchy_guess import Coarsening, guess_hierarchy
+from maskwright.suggest.mess import Mess, find_mess
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
 from maskwright.suggest.profile import ColumnProfile, Facts, look_at
 from maskwright.suggest.roles import guess_role
@@ -65,9 +66,25 @@ def suggest_for_table(
         on_column: called before each column with its name, its number from 0, and how many there are.
         reading: how the table was opened; what differs from the defaults is written into the policy.
     """
-    return suggest_from(
-        engine, table, profile_table(engine, table, preset, name, on_column), preset, name, reading
-    )
+    return suggest_from(engine, profile_table(engine, table, preset, name, on_column), preset, name, reading)
+
+
+class Seen(NamedTuple):
+    """What was seen of a table.
+
+    Attributes:
+        rows: how many.
+        facts: of each column, after it was prepared.
+        profiles: what is guessed from them.
+        table: with its messy columns prepared.
+        mess: what is wrong with which column.
+    """
+
+    rows: int
+    facts: list[Facts]
+    profiles: list[ColumnProfile]
+    table: Table
+    mess: list[Mess]
 
 
 def profile_table(
@@ -76,7 +93,7 @@ def profile_table(
     preset: str | None = None,
     name: str = "the table",
     on_column: OnColumn | None = None,
-) -> tuple[int, list[Facts], list[ColumnProfile]]:
+) -> Seen:
     """The rows of a table, what was seen of each column, and what is guessed from it; see `suggest_for_table`."""
     chosen = find_preset(preset)
     rows = engine.count(table)
@@ -87,26 +104,33 @@ def profile_table(
         if on_column is not None:
             on_column(column.name, number, len(table.columns))
         facts.append(look_at(engine, table, column, rows))
-    return rows, facts, [_profile(f, chosen) for f in facts]
+    mess = [found for found in map(find_mess, facts) if found is not None]
+    ready = engine.prepare(table, [(m.column, m.preparation) for m in mess])
+    for number, column in enumerate(ready.columns):
+        if any(m.column == column.name for m in mess):
+            facts[number] = look_at(engine, ready, column, rows)
+    notes = {m.column: m.notes for m in mess}
+    profiles = [_profile(f, chosen) for f in facts]
+    profiles = [replace(p, notes=(*notes.get(p.name, ()), *p.notes)) for p in profiles]
+    return Seen(rows, facts, profiles, ready, mess)
 
 
 def suggest_from(
     engine: Engine,
-    table: Table,
-    seen: tuple[int, list[Facts], list[ColumnProfile]],
+    seen: Seen,
     preset: str | None = None,
     name: str = "the table",
     reading: Reading | None = None,
 ) -> Suggestion:
     """The policy that follows from a profile. See `suggest_for_table`."""
-    rows, facts, profiles = seen
+    rows, facts, profiles = seen.rows, seen.facts, seen.profiles
     known = [p.name for p in profiles if p.role == "quasi-identifier"]
     if not known:
         raise InputError(
             f"{name}: no column looks like something an attacker could know; write a policy by hand, and give at "
             "least one column the role quasi-identifier"
         )
-    uniqueness = measure_uniqueness(engine, table, known, rows)
+    uniqueness = measure_uniqueness(engine, seen.table, known, rows)
     draft = Draft(
         name,
         rows,
@@ -116,6 +140,8 @@ def suggest_from(
         uniqueness,
         _unit(profiles, rows),
         reading or Reading(),
+        seen.mess,
+        seen.table.repairs,
     )
     text = policy_text(draft)
     return Suggestion(Policy.of(load_yaml(text.encode(), "policy"), "policy"), text, profiles, uniqueness)

@@ -52,6 +52,11 @@ def _empty(facts: Facts) -> Guess | None:
     return Guess("identifier", None, "no row has a value: nothing to publish, so it is dropped")
 
 
+def looks_identifying(facts: Facts) -> bool:
+    """Whether a column must never be published, by its name or by what its values look like."""
+    return _identifying(facts) is not None
+
+
 def _identifying(facts: Facts) -> Guess | None:
     """What must never be published, whatever else the column may be."""
     if facts.looks_like in IDENTIFYING:

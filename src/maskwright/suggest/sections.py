@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 
 from maskwright.engines.base import Reading
+from maskwright.prepare import Repair
+from maskwright.suggest.mess import Mess
 from maskwright.suggest.presets import DEFAULT_K, Preset
 from maskwright.suggest.profile import ColumnProfile, Facts
 from maskwright.suggest.uniqueness import MOST_LEFT_OUT, Uniqueness
@@ -26,6 +28,13 @@ _WORD = re.compile(r"[^\W\d_][\w./]*(?:[ -][\w./]+)*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _RESOLVER = yaml.SafeLoader("")
+
+
+TEXTS = (
+    "values",
+    "missing",
+    "spellings",
+)  # settings that hold texts of the data, also where they read as numbers
 
 
 def yaml_scalar(text: str, *, numbers: bool = False) -> str:
@@ -59,7 +68,7 @@ def yaml_flow(value: Any, *, numbers: bool = True, indent: int = 6) -> str:
     """A value on one line; a long list breaks after its commas."""
     if isinstance(value, Mapping):
         pairs = [
-            f"{yaml_scalar(str(k))}: {yaml_flow(v, numbers=numbers and k != 'values', indent=indent)}"
+            f"{yaml_scalar(str(k))}: {yaml_flow(v, numbers=numbers and k not in TEXTS, indent=indent)}"
             for k, v in value.items()
         ]
         return "{" + _broken(pairs, indent) + "}"
@@ -146,6 +155,8 @@ class Draft:
     uniqueness: Uniqueness
     unit: str | None
     reading: Reading
+    mess: Sequence[Mess] = ()
+    repairs: Sequence[Repair] = ()
 
     @property
     def k(self) -> int:
@@ -171,6 +182,7 @@ def policy_text(draft: Draft) -> str:
             _input(draft),
             _unit(draft),
             _missing(draft),
+            _prepare(draft),
             _columns(draft),
             _require(draft),
             _method(draft),
@@ -270,6 +282,24 @@ def _missing(draft: Draft) -> list[str]:
         lines += comment_lines(f"These may mean missing as well; if so, add them to missing.tokens: {found}")
     if tokens:
         lines.append(f"missing: {{tokens: {yaml_flow(tokens, numbers=False, indent=2)}, rows: keep}}")
+    return lines
+
+
+def _prepare(draft: Draft) -> list[str]:
+    """What is done to messy columns, with the rows of each kind."""
+    role = {p.name: p.role for p in draft.profiles}
+    mess = [m for m in draft.mess if role[m.column] != "identifier"]
+    lines: list[str] = []
+    if mess:
+        lines += comment_lines(
+            "Messy columns, made plain before anything else reads them. What fits nothing counts as missing; with "
+            "`otherwise: refuse` in place of `missing` the table is refused instead."
+        )
+        lines.append("prepare:")
+    for m in mess:
+        found = [r.text for r in draft.repairs if r.column == m.column]
+        lines += comment_lines("; ".join(found) or "nothing to repair", 2, "  ")
+        lines.append(f"  {yaml_scalar(m.column)}: {yaml_flow(m.steps)}")
     return lines
 
 

@@ -154,7 +154,7 @@ FREE_TEXT = Topic(
 TOPICS = (
     Topic(
         "birth-date", "quasi-identifier", "a date of birth",
-        "dob birth_date birthdate date_of_birth birthday bday ~geburtsdat ~geburtstag gebdat gebdatum "
+        "dob born birth_date birthdate date_of_birth birthday bday ~geburtsdat ~geburtstag gebdat gebdatum "
         "geb_datum date_naissance date_de_naissance naissance fecha_nacimiento fecha_de_nacimiento "
         "nacimiento",
     ),

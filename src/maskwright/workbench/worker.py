@@ -113,7 +113,7 @@ def _profile(run: WorkerRun) -> dict[str, Any]:
         found: dict[str, Any] = {"rows": seen[0], "columns": profiles, "reading": options, "preset": preset}
         run.tell(Event("step", "guessing a policy"))
         try:
-            suggestion = suggest_from(engine, table, seen, preset, name, reading)
+            suggestion = suggest_from(engine, seen, preset, name, reading)
         except MaskwrightError as problem:
             found["problem"] = str(problem)
             (project / "policy.yaml").unlink(missing_ok=True)

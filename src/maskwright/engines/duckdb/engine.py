@@ -24,7 +24,7 @@ from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, 
 from maskwright.engines.duckdb.watching import watched
 from maskwright.engines.readers import frames, postgres
 from maskwright.engines.readers.csv_files import Stamp
-from maskwright.engines.sql import clauses, coarsening, expansion, recoding, set_columns
+from maskwright.engines.sql import clauses, coarsening, expansion, preparing, recoding, set_columns
 from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import DestinationError, InputError, UsageError
 from maskwright.runtime.events import Progress
@@ -64,7 +64,23 @@ class DuckDBEngine(SqlEngine):
             table = open_frame(self._db, frame, reading)
         if self.count(table) == 0:
             raise InputError(f"{table.label}: there are column names but no rows")
-        return table
+        ready = self.prepare(table, reading.prepare)
+        if ready is not table and table.row == "rowid":  # a copy, which nobody else knows of
+            self._db.run(clauses.drop_table(str(table.relation)), {})
+        return ready
+
+    def prepare(self, table: Table, steps: preparing.Preparing) -> DuckTable:
+        t = _duck(table)
+        if not steps:
+            return t
+        repairs = (*t.repairs, *preparing.counted_repairs(self._db, t, steps))
+        identity, name = self.fingerprint(t), self._db.new_name("prepared")
+        infos, items, parameters = preparing.prepared_columns(t, steps)
+        self._db.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
+        self._unchanged(t)
+        return replace(
+            t, columns=infos, relation=name, row="rowid", stamp=Stamp(), repairs=repairs, identity=identity
+        )
 
     # --- small questions --------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from maskwright.domain.value_sets import SetColumn
 from maskwright.engines import is_spark_frame
 from maskwright.engines.base import Domain, Reading, Recount, Table
 from maskwright.engines.spark import spark_session as sessions
-from maskwright.engines.sql import clauses, coarsening, set_columns, table_queries
+from maskwright.engines.sql import clauses, coarsening, preparing, set_columns, table_queries
 from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import InputError, UsageError
 from maskwright.runtime.events import Progress
@@ -83,7 +83,19 @@ class SparkEngine(SqlEngine):
             empty = self._frame(table).isEmpty()
         if empty:
             raise InputError(f"{table.label}: there are column names but no rows")
-        return table
+        return self.prepare(table, reading.prepare)
+
+    def prepare(self, table: Table, steps: preparing.Preparing) -> SparkTable:
+        """The table with its messy columns made plain, a view that is evaluated when it is read."""
+        t = self._own(table)
+        if not steps:
+            return t
+        repairs = (*t.repairs, *preparing.counted_repairs(self._runner, t, steps))
+        identity, name = self.fingerprint(t), self._runner.new_name("prepared")
+        infos, items, parameters = preparing.prepared_columns(t, steps)
+        items.append(clauses.alias(t.row_number(), t.row))
+        self._runner.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
+        return replace(t, columns=infos, relation=name, repairs=repairs, identity=identity)
 
     def _open_frame(self, frame: DataFrame, reading: Reading) -> SparkTable:
         if "connect" in type(frame).__module__:

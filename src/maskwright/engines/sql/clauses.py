@@ -119,6 +119,11 @@ def cast(value: exp.Expression, to: str) -> exp.Expression:
     return exp.cast(value, to, copy=False)
 
 
+def try_cast(value: exp.Expression, to: str) -> exp.Expression:
+    """A value in another type, null where it does not fit."""
+    return exp.TryCast(this=value, to=exp.DataType.build(to, udt=True), safe=True)
+
+
 def case(*branches: tuple[exp.Expression, exp.Expression], otherwise: exp.Expression) -> exp.Case:
     """The value of the first condition that holds."""
     result = exp.Case()
@@ -302,7 +307,7 @@ def values_of(
     found = select([alias(value.copy(), "t"), alias(text_of(value, info), "v")], distinct)
     one: exp.Expression = column("t", "x")
     if info.kind != "other":
-        made = exp.TryCast(this=column("v", codes), to=exp.DataType.build(info.type, udt=True))
+        made = try_cast(column("v", codes), info.type)
         one = exp.Coalesce(this=one, expressions=[made])
     join = left_join(found.subquery("x", copy=False), equal(column("v", "x"), column("v", codes)))
     items = [column("k", codes), alias(exp.AnyValue(this=one), "t")]

@@ -15,6 +15,7 @@ from maskwright.domain.classes import Ints
 from maskwright.engines.base import ColumnInfo, Format
 from maskwright.engines.sql import clauses
 from maskwright.errors import HierarchyError, InputError
+from maskwright.prepare import Repair
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -73,6 +74,8 @@ class Relation:
         row: the column that tells rows apart.
         parameters: what counts as missing, and what the query refers to.
         clean: a published table, whose values need no cleaning any more.
+        repairs: what was found in the columns that were prepared.
+        identity: of a prepared table: the fingerprint that it had before.
     """
 
     dialect: ClassVar[str] = "duckdb"  # in which the types of its columns are written
@@ -85,6 +88,8 @@ class Relation:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     clean: bool = False
     row: str = "rowid"
+    repairs: tuple[Repair, ...] = ()
+    identity: str | None = None
 
     @property
     def coding(self) -> type[Coded]:

@@ -1,0 +1,95 @@
+"""`init` finds every kind of mess, writes what it means and how often it occurs, and the policy repairs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import maskwright as mw
+from maskwright.engines import open_engine
+from maskwright.policy.binding import reading_options
+from maskwright.prepare import repairs as words
+from maskwright.suggest.mess import Mess, find_mess
+from tests.prepare.messy import messy_table
+from tests.suggest.test_suggest_roles import facts
+
+GONE = {"otherwise": "missing"}
+
+
+def mess_of(name: str, values: list[str]) -> dict[str, Any]:
+    """What is found in a column with these values, each in ten rows."""
+    found: Mess | None = find_mess(facts(name, values * 10))
+    return dict(found.steps) if found else {}
+
+
+def test_a_messy_table_is_understood(tmp_path: Path) -> None:
+    made = messy_table(600)
+    path = made.write(tmp_path / "messy.csv")
+    policy = mw.suggest_policy(path).policy
+    engine = open_engine()
+    try:
+        table = engine.open(path, reading_options(policy))
+        rows = engine.sample(table, 1000)
+    finally:
+        engine.close()
+    same = ("charges", "weight", "born", "admitted", "left", "zip", "disease")
+    for row, truth in zip(rows, made.truth, strict=True):
+        assert {name: row[name] for name in same} == {name: truth[name] for name in same}
+        assert (row["sex"] or "").lower() == (truth["sex"] or "").lower()
+    counted: Counter[tuple[str, str]] = Counter()
+    for repair in table.repairs:
+        counted[repair.column, repair.what] += repair.rows
+    for key, count in made.found.items():
+        if key[1] not in (words.SPELLED, words.MISSING, words.UNFIT, words.LIST):
+            assert counted[key] == count
+    unfit = made.found["charges", words.UNFIT] + made.found["charges", words.MISSING]
+    assert sum(row["charges"] is None for row in rows) == unfit
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "steps"),
+    [
+        ("sex", ["F", "f", "Female", "female", "M", "male"],
+         {"spellings": {"female": ["F", "Female", "f"], "male": ["M"]}}),
+        ("city", ["New York", "new york", "NEW  YORK", "Bern"], {"spellings": {"new york": ["NEW  YORK", "New York"]}}),
+        ("smoker", ["yes", "Y", "no", "N", "ja"], {"spellings": {"yes": ["Y", "ja"], "no": ["N"]}}),
+        ("job", ["baker", "smith", "unknown", "not stated"], {"missing": ["not stated", "unknown"]}),
+        ("income", ["12,5", "13,25", "1.300,5"], {"numbers": {"decimal": [","], "thousands": ["."]}, **GONE}),
+        ("size", ["1 200", "12 000", "900"], {"numbers": {"thousands": [" "]}, **GONE}),
+        ("height", ["180 cm", "175 cm", "169"], {"numbers": {"units": {"cm": "1"}}, **GONE}),
+        ("age", ["31", "42", "53", "27", "refused"], {"missing": ["refused"], "numbers": {}, **GONE}),
+        ("plz", ["1067", "10115", "20095", "80331"], {"digits": 5, **GONE}),
+        ("visit", ["2024-01-31", "31.01.2023", "2023-05-05"],
+         {"dates": {"formats": ["%Y-%m-%d", "%d.%m.%Y"]}, **GONE}),
+        # nothing is wrong with these
+        ("sex", ["F", "M"], {}),
+        ("age", ["31", "42", "53"], {}),
+        ("visit", ["31.01.2024", "01.02.2024"], {}),
+        ("ratio", ["1e5", "2.5e-3", "7"], {}),
+        ("age band", ["20-29", "30-39", "80+"], {}),
+        ("status", ["A11", "A12", "A13", "A14"], {}),
+        ("code", ["0012", "0130", "1200"], {}),
+        ("telephone", ["+1 555 123 4567", "+1 555 123 4568"], {}),
+        ("income", ["<=50K", ">50K"], {}),
+        ("zip", ["02139", "10001"], {}),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_column(name: str, values: list[str], steps: dict[str, Any]) -> None:
+    assert mess_of(name, values) == steps
+
+
+def test_several_sorts_of_lists_get_one_separator() -> None:
+    cells = [
+        "cough; fever",
+        "fever|pain",
+        "pain",
+        "cough",
+        "cough; pain",
+        "rash; fever",
+        "rash|pain; cough",
+        "rash",
+    ]
+    assert mess_of("symptoms", cells) == {"lists": {"separators": [";", "|"]}}
