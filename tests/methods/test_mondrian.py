@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -342,6 +341,3 @@ def test_what_is_refused() -> None:
         Mondrian(dimensions="fallback")
     with pytest.raises(ValueError, match="cut: balanced"):
         Mondrian(dimensions="crossed", cut="relaxed")
-    task = table.task([MODELS["k-anonymity"](k=1)])
-    with pytest.raises(PolicyError, match="unit"):
-        Mondrian().group(replace(task, summary=replace(table.summary, joint=None)))

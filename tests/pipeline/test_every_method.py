@@ -150,41 +150,6 @@ def test_runs_repeat_and_installations_differ(name: str, source: Path, tmp_path:
     assert data("e", None) != first
 
 
-ABLE = "optimal-lattice, samarati, incognito and local-recoding can"
-
-
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.several_rows])
-def test_methods_that_split_rows_refuse_a_unit(name: str, source: Path) -> None:
-    """Why, and which methods can; never that people should be taken for rows."""
-    known = policy("mondrian", "generalise").to_dict() | {"unit": "id"}
-    made = known if name == "codip" else policy(name, "generalise").to_dict() | {"unit": "id"}
-    made["method"] = made["method"] if name != "codip" else {"name": "codip", "plan": [["disease"]]}
-    why = f"method {name} cannot keep the rows of a person together, and `unit` says"
-    with pytest.raises(PolicyError, match=f"{why}.*; {ABLE}"):
-        mw.anonymize(source, made)
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"method": {"name": "optimal-lattice", "anatomize": 2}}, f"anatomize cannot keep.*; {ABLE} without it"),
-        ({"recoding": "bucketize"}, r"several rows per person \(`unit`\).*; recoding: generalise keeps"),
-        ({"recoding": "permute"}, r"several rows per person \(`unit`\).*; recoding: generalise keeps"),
-        ({"sets": True}, r"'disease' holds sets, and `unit` says.*; write one row per person"),
-    ],
-)  # fmt: skip
-def test_what_else_a_unit_excludes_says_why_and_what_can(
-    change: dict[str, Any], why: str, source: Path
-) -> None:
-    made = policy("optimal-lattice", "generalise").to_dict() | {"unit": "id"}
-    if change.get("sets"):
-        made["columns"]["disease"] = {"role": "sensitive", "multivalued": ";"}
-        change = {}
-    with pytest.raises(PolicyError, match=why) as refused:
-        mw.anonymize(source, made | change)
-    assert "remove" not in str(refused.value)
-
-
 @pytest.mark.parametrize("name", ["optimal-lattice", "samarati", "incognito", "local-recoding", "mask"])
 def test_a_share_of_rows_is_at_most_all_of_them(name: str, source: Path) -> None:
     made = policy(name, "generalise").to_dict()

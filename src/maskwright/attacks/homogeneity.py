@@ -140,32 +140,32 @@ class OwnedRows:
 
     @staticmethod
     def of(grouping: Grouping) -> OwnedRows:
-        """The rows of a grouping; only where the rows of a tuple stay together."""
-        owned, n = grouping.summary.owned, grouping.classes.n
-        assert owned is not None  # noqa: S101 - for the type checker
-        group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
-        group_of[grouping.allocation.tuples] = grouping.allocation.groups
-        group = group_of[owned.tuples]
-        there = group >= 0
-        keys, number = np.unique(owned.people[there] * n + group[there], return_inverse=True)
-        rows = exact_bincount(number.reshape(-1), owned.rows[there], len(keys))
-        return OwnedRows(keys // n, keys % n, rows, grouping.classes.rows)
+        """The rows of a grouping."""
+        cells, groups, rows = grouping.cells
+        people, n = _people_of_cells(grouping), grouping.classes.n
+        keys, number = np.unique(people[cells] * n + groups, return_inverse=True)
+        mine = exact_bincount(number.reshape(-1), rows, len(keys))
+        return OwnedRows(keys // n, keys % n, mine, grouping.classes.rows)
+
+
+def _people_of_cells(grouping: Grouping) -> Ints:
+    """Whose rows the cells are."""
+    cells = grouping.summary.personal
+    if cells is None or cells.people is None:
+        raise ValueError("this summary does not say whose rows they are")
+    return cells.people
 
 
 def rows_with_secrets(grouping: Grouping, secrets: Secrets) -> ValueCounts:
     """The rows of each class that hold each secret."""
-    owned, n = grouping.summary.owned, grouping.classes.n
-    assert owned is not None  # noqa: S101 - for the type checker
-    by_tuple = owned.values[secrets.attribute]
-    group_of = np.full(grouping.summary.n_tuples, -1, dtype=np.int64)
-    group_of[grouping.allocation.tuples] = grouping.allocation.groups
-    group = group_of[by_tuple.owner]
-    there = group >= 0
-    counts = ValueCounts.collect(
-        by_tuple.values, n, group[there], by_tuple.codes[there].astype(np.int64), by_tuple.counts[there],
-        by_tuple.ordered,
-    )  # fmt: skip
-    return gather_counts(known_counts(counts), secrets.sets)
+    return gather_counts(known_counts(published_rows(grouping, secrets.attribute)), secrets.sets)
+
+
+def published_rows(grouping: Grouping, attribute: str) -> ValueCounts:
+    """How many rows of each class are published with each value, whosever they are."""
+    _, groups, codes, rows = grouping.shown_cells(attribute)
+    vc = grouping.summary.sensitive[attribute]
+    return ValueCounts.collect(vc.values, grouping.classes.n, groups, codes, rows, vc.ordered)
 
 
 def worst_person(grouping: Grouping, secrets: Secrets, bound: Fraction) -> tuple[Belief, int]:

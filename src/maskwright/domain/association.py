@@ -71,11 +71,11 @@ class Contingency:
     @staticmethod
     def of(summary: Summary) -> Contingency:
         """From the cells of a summary, which the engine counted in one pass over the rows."""
-        if summary.joint is None:
+        if summary.cells is None:
             raise ValueError("pairwise counts need the joint counts of the sensitive attributes")
         names = tuple(summary.sensitive)
         sizes = [len(vc.values) + 1 for vc in summary.sensitive.values()]
-        return Contingency.of_codes(names, sizes, summary.joint.values, summary.joint.rows)
+        return Contingency.of_codes(names, sizes, summary.cells.values, summary.cells.rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ancestors, Classes, Ints, ValueCounts
+from maskwright.domain.exact import exact_bincount
 from maskwright.domain.hierarchy import TOP, Hierarchy
 from maskwright.domain.summary import Summary
 
@@ -20,7 +21,7 @@ class Allocation:
     """How many rows of each tuple went to each group: (tuple, group) → rows; group -1 is suppressed.
 
     Full-domain methods keep whole tuples together (one entry per tuple, `cells` None). Methods that split the
-    rows of one tuple over several groups name in `cells` the cell of `summary.joint` that each entry takes
+    rows of one tuple over several groups name in `cells` the cell of `summary.cells` that each entry takes
     rows from; entries are then unique per (cell, group) and sorted by cell.
     """
 
@@ -174,10 +175,10 @@ class Grouping:
 
     @cached_property
     def cells(self) -> tuple[Ints, Ints, Ints]:
-        """The published rows by cell of `summary.joint`: (cell, group, rows), where rows are people."""
-        if self.summary.joint is None:
+        """The published rows by cell of `summary.cells`: (cell, group, rows)."""
+        allocation, joint = self.allocation, self.summary.cells
+        if joint is None:
             raise ValueError("this summary has no joint counts")
-        allocation, joint = self.allocation, self.summary.joint
         if allocation.cells is not None:
             cells, groups, rows = allocation.cells, allocation.groups, allocation.rows
         else:
@@ -186,6 +187,27 @@ class Grouping:
             cells, groups, rows = np.arange(len(joint.rows)), group_of[joint.tuples], joint.rows
         there = groups >= 0
         return cells[there], groups[there], rows[there]
+
+    def shown_cells(self, attribute: str) -> tuple[Ints, Ints, Ints, Ints]:
+        """The published rows: (cell, group, code of an attribute as it is published, rows)."""
+        cells, groups, rows = self.cells
+        assert self.summary.cells is not None  # noqa: S101 - for the type checker
+        codes = self.summary.cells.values[list(self.summary.sensitive).index(attribute)].astype(np.int64)
+        changes = self.changes
+        if changes is None or changes.attribute != attribute or not len(changes.rows):
+            return cells, groups, codes[cells], rows
+        n = self.classes.n
+        keys = cells * n + groups
+        order = np.argsort(keys, kind="stable")
+        place = order[np.searchsorted(keys[order], changes.cells * n + changes.groups)]
+        left = rows - exact_bincount(place, changes.rows, len(rows))
+        there = left > 0
+        return (
+            np.concatenate([cells[there], changes.cells]),
+            np.concatenate([groups[there], changes.groups]),
+            np.concatenate([codes[cells[there]], changes.codes.astype(np.int64)]),
+            np.concatenate([left[there], changes.rows]),
+        )
 
     @property
     def discernibility(self) -> int:
@@ -218,8 +240,8 @@ def exact_view(grouping: Grouping) -> Grouping:
     groups = np.where(allocation.groups < 0, -1, number[allocation.tuples])
     if starred.any():
         groups[starred] = n - 1
-    sizes = np.zeros(n, dtype=np.int64)
-    np.add.at(sizes, groups[groups >= 0], allocation.rows[groups >= 0])
+    alone = replace(allocation, groups=groups)
+    classes = replace(allocated_classes(replace(summary, sensitive={}), alone, n), sensitive={})
     labels = []
     for a, (hierarchy, codes) in enumerate(zip(summary.attributes, summary.codes, strict=True)):
         level = hierarchy.levels[0]
@@ -229,10 +251,10 @@ def exact_view(grouping: Grouping) -> Grouping:
         coverage = np.append(level.leaves, hierarchy.base)
         labels.append(Labels(hierarchy.attribute, (*texts, TOP), coverage, of_group))
     changes = grouping.changes
-    if changes is not None and summary.joint is not None:
-        changes = replace(changes, groups=number[summary.joint.tuples[changes.cells]])
+    if changes is not None and summary.cells is not None:
+        changes = replace(changes, groups=number[summary.cells.tuples[changes.cells]])
     return Grouping(
-        summary, Allocation(allocation.tuples, groups, allocation.rows), tuple(labels), Classes(sizes, sizes),
+        summary, Allocation(allocation.tuples, groups, allocation.rows), tuple(labels), classes,
         tuple(0 for _ in labels), n - 1 if starred.any() else None, grouping.search, changes=changes,
         trace=grouping.trace,
     )  # fmt: skip

@@ -122,7 +122,6 @@ class Method(Registered):
     """Turns a summary into a grouping. Options are fields; data never is."""
 
     whole_columns: ClassVar[bool] = False  # one level for each column: no row is ever listed
-    several_rows: ClassVar[bool] = False  # can people have several rows?
     several_tables: ClassVar[bool] = False  # may it decide by the data how many tables a release has?
 
     def decisions(self) -> Decisions:

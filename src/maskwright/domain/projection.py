@@ -24,12 +24,14 @@ def project_summary(summary: Summary, names: Sequence[str]) -> Summary:
         s = summary.shared
         shared = Shared(s.tuples, s.people, s.n_people, _only(s.values, names))
     joint = None if summary.joint is None else _regrouped(summary, summary.joint, names)
+    personal = None if summary.personal is None else _regrouped(summary, summary.personal, names)
+    owned = summary.owned and replace(summary.owned, values=_only(summary.owned.values, names))
     sensitive = {name: summary.sensitive[name] for name in names}
-    return replace(summary, sensitive=sensitive, shared=shared, joint=joint)
+    return replace(summary, sensitive=sensitive, shared=shared, joint=joint, personal=personal, owned=owned)
 
 
 def _regrouped(summary: Summary, joint: Joint, names: Sequence[str]) -> Joint:
-    """Cells that differ only in other attributes become one; ascending by tuple, then by values."""
+    """Cells that differ only in other attributes become one; ascending by tuple, values and person."""
     places = [list(summary.sensitive).index(name) for name in names]
     number = joint.tuples
     first = np.arange(len(number))
@@ -38,11 +40,15 @@ def _regrouped(summary: Summary, joint: Joint, names: Sequence[str]) -> Joint:
         _, first, number = np.unique(
             number * radix + joint.values[place], return_index=True, return_inverse=True
         )
-    if not places:
+    if joint.people is not None:
+        people = int(joint.people.max(initial=0)) + 1
+        _, first, number = np.unique(number * people + joint.people, return_index=True, return_inverse=True)
+    elif not places:
         _, first, number = np.unique(number, return_index=True, return_inverse=True)
     rows = np.zeros(len(first), dtype=np.int64)
     np.add.at(rows, number, joint.rows)
-    return Joint(joint.tuples[first], joint.values[places][:, first], rows)
+    people_ = None if joint.people is None else joint.people[first]
+    return Joint(joint.tuples[first], joint.values[places][:, first], rows, people_)
 
 
 def models_about(models: Sequence[Model], names: Collection[str]) -> list[Model]:

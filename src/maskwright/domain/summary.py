@@ -51,12 +51,14 @@ class Joint:
     """Cells: the rows that share their quasi-identifiers and all their sensitive values.
 
     Methods that split the rows of one tuple need it. Cells are in ascending order of tuple, then of values.
-    `values` has one row per sensitive attribute, in the order of `Summary.sensitive`.
+    `values` has one row per sensitive attribute, in the order of `Summary.sensitive`. `people`: whose rows they are,
+    where cells are told apart by person, too, and then ascending last; None: every row is a person.
     """
 
     tuples: Ints
     values: NDArray[np.int32]
     rows: Ints
+    people: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,8 @@ class Summary:
         owned: whose rows they are, where the policy names a unit; None: every row is a person.
         weights: the sum of the survey weights of the rows of each tuple, where the policy names them.
         households: whose household each row belongs to, where the policy says so; only risks are counted by it.
+        personal: cells by person, where the policy names a unit. Persons are numbered by what they have.
+        names: the names of these persons, where rows must be read again to be told apart by them.
     """
 
     attributes: tuple[Hierarchy, ...]
@@ -88,6 +92,13 @@ class Summary:
     owned: Owned | None = None
     weights: NDArray[np.float64] | None = None
     households: Owned | None = None
+    personal: Joint | None = None
+    names: tuple[str, ...] | None = None
+
+    @property
+    def cells(self) -> Joint | None:
+        """The finest cells there are: by person, where the policy names a unit."""
+        return self.joint if self.joint is not None else self.personal
 
     @property
     def n_tuples(self) -> int:
@@ -98,8 +109,8 @@ class Summary:
     def n_cells(self) -> int:
         """Distinct combinations with their sensitive values (of people who are in several tuples: one each)."""
         shared = len(self.shared.tuples) if self.shared is not None else 0
-        if self.joint is not None:
-            return len(self.joint.rows)
+        if self.cells is not None:
+            return len(self.cells.rows)
         return shared + max([self.n_tuples, *(len(vc.owner) for vc in self.sensitive.values())])
 
     @property
@@ -133,19 +144,33 @@ class Summary:
         return Classes(sizes, rows, sensitive)
 
     def cell_classes(self, cells: Ints, groups: Ints, rows: Ints, n_groups: int) -> Classes:
-        """Sizes and sensitive counts when `rows[i]` rows of cell `cells[i]` of `joint` go to `groups[i]`."""
-        if self.joint is None:
+        """Sizes and sensitive counts when `rows[i]` rows of cell `cells[i]` of `cells` go to `groups[i]`."""
+        joint = self.cells
+        if joint is None:
             raise ValueError("this summary has no joint counts")
         kept = groups >= 0
         cells, groups, rows = cells[kept], groups[kept], rows[kept]
-        sizes = exact_bincount(groups, rows, n_groups)
-        sensitive = {
-            name: ValueCounts.collect(
-                vc.values, n_groups, groups, self.joint.values[i][cells].astype(np.int64), rows, vc.ordered
-            )
-            for i, (name, vc) in enumerate(self.sensitive.items())
-        }
-        return Classes(sizes, sizes, sensitive)
+        total = exact_bincount(groups, rows, n_groups)
+        sizes, sensitive = total, {}
+        if joint.people is not None:
+            sizes = _distinct(groups, joint.people[cells], n_groups)
+        for i, name in enumerate(self.sensitive):
+            codes = joint.values[i][cells].astype(np.int64)
+            sensitive[name] = self.personal_counts(name, cells, groups, codes, rows, n_groups)
+        return Classes(sizes, total, sensitive)
+
+    def personal_counts(
+        self, name: str, cells: Ints, groups: Ints, codes: Ints, rows: Ints, n_groups: int
+    ) -> ValueCounts:
+        """Who holds each code in each group, when `rows[i]` rows of cell `cells[i]` are in `groups[i]` with `codes[i]`.
+
+        A value counts once for each person of a group, however many rows of the person carry it.
+        """
+        vc, people = self.sensitive[name], None if self.cells is None else self.cells.people
+        if people is not None:
+            groups, codes = _once_per_person(groups, people[cells], codes, len(vc.values) + 1)
+            rows = np.ones(len(codes), dtype=np.int64)
+        return ValueCounts.collect(vc.values, n_groups, groups, codes, rows, vc.ordered)
 
     def totals(self) -> Classes:
         """The whole table as one class."""
@@ -172,10 +197,10 @@ class Summary:
             group = group_of[t]
             inside = group >= 0
             # a value counts once per person and class, however many of the person's rows carry it
-            triples = np.unique(np.stack([group[inside], person[inside], code[inside]]), axis=1)
-            owners.append(triples[0])
-            codes.append(triples[2])
-            counts.append(np.ones(triples.shape[1], dtype=np.int64))
+            found, held = _once_per_person(group[inside], person[inside], code[inside], len(vc.values) + 1)
+            owners.append(found)
+            codes.append(held)
+            counts.append(np.ones(len(found), dtype=np.int64))
         return ValueCounts.collect(
             vc.values,
             n_groups,
@@ -189,5 +214,22 @@ class Summary:
 def _distinct(group: Ints, person: Ints, n_groups: int) -> Ints:
     """Distinct people per group."""
     inside = group >= 0
-    pairs = np.unique(np.stack([group[inside], person[inside]]), axis=1)
-    return np.bincount(pairs[0], minlength=n_groups).astype(np.int64)
+    n = int(person.max(initial=0)) + 1
+    pairs = np.unique(group[inside] * n + person[inside])
+    return np.bincount(pairs // n, minlength=n_groups).astype(np.int64)
+
+
+def _once_per_person(group: Ints, person: Ints, code: Ints, radix: int) -> tuple[Ints, Ints]:
+    """Groups and codes, each code once for each person of a group, however many rows carry it."""
+    n = int(person.max(initial=0)) + 1
+    keys = np.unique(group * n + person)
+    triples = np.unique(np.searchsorted(keys, group * n + person) * radix + code)
+    return keys[triples // radix] // n, triples % radix
+
+
+def mixed_words(values: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """splitmix64: numbers that are near become numbers that are not."""
+    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

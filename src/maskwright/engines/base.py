@@ -84,12 +84,16 @@ class SensitiveSpec:
 
 @dataclass(frozen=True)
 class SummarySpec:
-    """What to count. `unit` names the column that tells persons apart, where rows are not persons."""
+    """What to count. `unit` names the column that tells persons apart, where rows are not persons.
+
+    `named`: rows will be read again by person, so that the names of persons are kept.
+    """
 
     attributes: Sequence[Hierarchy]
     sensitive: Sequence[SensitiveSpec] = ()
     unit: str | None = None
     drop_missing: bool = False
+    named: bool = False
 
 
 Texts = tuple[str | None, ...] | Ints  # an array: the canonical texts of whole numbers, as numbers

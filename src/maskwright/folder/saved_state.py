@@ -44,8 +44,10 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         arrays["parent"] = grouping.ancestors.parent
     if grouping.trace.together is not None:
         arrays["together"] = grouping.trace.together
-    if s.joint is not None:
-        arrays |= {"joint_tuples": s.joint.tuples, "joint_values": s.joint.values, "joint_rows": s.joint.rows}
+    if (cells := s.cells) is not None:
+        arrays |= {"joint_tuples": cells.tuples, "joint_values": cells.values, "joint_rows": cells.rows}
+        if cells.people is not None:
+            arrays["joint_people"] = cells.people
     for i, vc in enumerate(s.sensitive.values()):
         arrays |= {f"start{i}": vc.start, f"value{i}": vc.codes, f"count{i}": vc.counts}
     if s.weights is not None:
@@ -123,11 +125,14 @@ def load_grouping(folder: Path) -> Grouping:
         )  # fmt: skip
     joint = None
     if "joint_tuples" in arrays:
-        joint = Joint(arrays["joint_tuples"], arrays["joint_values"], arrays["joint_rows"])
+        people = arrays.get("joint_people")
+        joint = Joint(arrays["joint_tuples"], arrays["joint_values"], arrays["joint_rows"], people)
+    alone = joint is None or joint.people is None
     summary = Summary(
         tuple(Hierarchy.from_dict(h) for h in words["attributes"]),
-        arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"], joint,
-        _owned(words.get("owned_people"), arrays, sensitive), arrays.get("weights"), _households(arrays),
+        arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"],
+        joint if alone else None, _owned(words.get("owned_people"), arrays, sensitive), arrays.get("weights"),
+        _households(arrays), None if alone else joint,
     )  # fmt: skip
     allocation = Allocation(arrays["tuples"], arrays["groups"], arrays["cell_rows"], arrays.get("cells"))
     labels = tuple(

@@ -32,6 +32,7 @@ static PyMethodDef methods[] = {
     {"choose", choose, METH_VARARGS,
      "choose(codes, d, order, lo, hi, parts, cell, blocks, leaves, first, size, levels, base, scale, dims)"},
     {"count", count, METH_VARARGS, "count(values, radix, order, lo, hi, start, codes, counts)"},
+    {"firsts", firsts, METH_VARARGS, "firsts(ids, n_ids, order, lo, hi, fresh, start)"},
     {"greedy", greedy, METH_VARARGS, "greedy(values, words, at, logs, radix, n, bucket, extend, closes, decide)"},
     {"anatomy", anatomy, METH_VARARGS, "anatomy(counts, n_values, l, rows, group_of, groups, cursor)"},
     {"count_entries", count_entries, METH_VARARGS, "count_entries(listed, start, cell_rows, first, left)"},

@@ -18,6 +18,9 @@ def choose(
 def count(
     values: Array, radix: int, order: Array, lo: Array, hi: Array, start: Array, codes: Array, counts: Array
 ) -> int: ...
+def firsts(
+    ids: Array, n_ids: int, order: Array, lo: Array, hi: Array, fresh: Array, start: Array
+) -> None: ...
 def greedy(
     values: Array, rules: Array, radix: Array, n: int, bucket: int, extend: Array, closes: Array
 ) -> None: ...

@@ -120,3 +120,47 @@ static PyObject *count(PyObject *self, PyObject *args)
     free(table);
     return finish(&s, status, status ? NULL : PyLong_FromSsize_t(used));
 }
+
+/* fresh = segment after segment the listed rows whose id is the first of its kind in the segment; start = where each
+ * segment begins in fresh, and the end. */
+static PyObject *firsts(PyObject *self, PyObject *args)
+{
+    Buffers s = {.n = 6};
+    Py_ssize_t kinds;
+    if (!PyArg_ParseTuple(args, "y*ny*y*y*w*w*", &s.b[0], &kinds, &s.b[1], &s.b[2], &s.b[3], &s.b[4], &s.b[5]))
+        return NULL;
+    const int32_t *ids = s.b[0].buf, *order = s.b[1].buf;
+    const int64_t *lo = s.b[2].buf, *hi = s.b[3].buf;
+    int32_t *fresh = s.b[4].buf;
+    int64_t *start = s.b[5].buf, total = 0, used = 0;
+    Py_ssize_t groups = s.b[2].len / 8, n = s.b[1].len / 4, rows = s.b[0].len / 4, room = s.b[4].len / 4;
+    int bad = kinds < 0 || kinds > INT32_MAX || s.b[3].len / 8 != groups || s.b[5].len / 8 != groups + 1 ||
+              !segments_fit(lo, hi, groups, n);
+    for (Py_ssize_t g = 0; g < groups && !bad; g++)
+        total += hi[g] - lo[g];
+    if (bad || total > room)
+        return finish(&s, -2, NULL);
+    int64_t *seen = calloc((size_t)kinds + 1, sizeof(int64_t)); /* the last segment that had the id, from 1 */
+    if (seen) {
+        Py_BEGIN_ALLOW_THREADS
+        start[0] = 0;
+        for (Py_ssize_t g = 0; g < groups && !bad; g++) {
+            for (int64_t i = lo[g]; i < hi[g]; i++) {
+                int32_t id = (uint32_t)order[i] < (size_t)rows ? ids[order[i]] : -1;
+                if ((uint32_t)id >= (size_t)kinds) {
+                    bad = 1;
+                    break;
+                }
+                if (seen[id] != g + 1) {
+                    seen[id] = g + 1;
+                    fresh[used++] = order[i];
+                }
+            }
+            start[g + 1] = used;
+        }
+        Py_END_ALLOW_THREADS
+    }
+    int status = !seen ? -1 : bad ? -2 : 0;
+    free(seen);
+    return finish(&s, status, status ? NULL : none());
+}

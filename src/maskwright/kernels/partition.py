@@ -264,6 +264,24 @@ def _loss(rows: Int32s, part: Ints, n_parts: int, covers: Covers) -> Ints:
     return loss
 
 
+def first_rows(
+    ids: Int32s, n_ids: int, order: Int32s, lo: Ints, hi: Ints, kernel: ModuleType | None = compiled
+) -> tuple[Int32s, Ints]:
+    """Segment after segment the listed rows that are the first with their id, and where each segment begins and ends.
+
+    Segments may overlap. With the person of each row as its id, every person of a segment is listed once.
+    """
+    if kernel is not None and hasattr(kernel, "firsts"):  # a kernel that was compiled before may not have it
+        fresh, start = np.empty(int((hi - lo).sum()), dtype=np.int32), np.empty(len(lo) + 1, dtype=np.int64)
+        kernel.firsts(ids, n_ids, order, lo, hi, fresh, start)
+        return fresh[: int(start[-1])], start
+    places, owner = segment_members(lo, hi)
+    _, first = np.unique(owner * n_ids + ids[order[places]], return_index=True)
+    kept = np.sort(first)
+    sizes = np.bincount(owner[kept], minlength=len(lo))
+    return order[places[kept]], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
 def count_values(
     values: Int32s,
     domain: tuple[str, ...],

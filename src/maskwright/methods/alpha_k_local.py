@@ -364,7 +364,12 @@ class _Specialisation:
             yield g, sorted(known, key=lambda pair: (-pair[0], pair[1]))
 
     def repair(self, groups: _CellGroups, tried: _Tried, g: int) -> list[Histogram] | None:
-        """The rows that each child of group g that passes has to give back, by kind; None: refused."""
+        """The rows that each child of group g that passes has to give back, by kind; None: refused.
+
+        Where people have several rows it is refused: which kinds of rows help depends on whose they are.
+        """
+        if self.joint.people is not None:
+            return None
         entries = slice(*np.searchsorted(groups.owner, [g, g + 1]).tolist())
         first, end = np.searchsorted(tried.group, [g, g + 1]).tolist()
         key = (tried.child[entries] - first) * self.kinds.n + self.kinds.of_cell[groups.cells[entries]]

@@ -19,7 +19,13 @@ from maskwright.domain.method import Decisions, Method, Sets, Task
 from maskwright.domain.rules import DistinctAtLeast, ShareAtMost
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
-from maskwright.methods._rows.anatomize import MOST, bucket_rows, eligible_blocks, sensitive_attribute
+from maskwright.methods._rows.anatomize import (
+    MOST,
+    bucket_people,
+    bucket_rows,
+    eligible_blocks,
+    sensitive_attribute,
+)
 from maskwright.methods._rows.collecting import group_ends
 from maskwright.methods._rows.group_labels import LabelStyle
 from maskwright.methods._rows.group_requirement import GroupRequirement, refuse_unless_met
@@ -130,7 +136,36 @@ class Anatomy(Method):
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"
             )
+        if rows.people is not None:
+            return self._of_people(task, values, rows.people, blocks, l)
         return bucket_rows(values, n_values, blocks, l, task.rng, shuffled=self.block is None, counts=counts)
+
+    def _of_people(
+        self,
+        task: Task,
+        values: Int32s,
+        people: Int32s,
+        blocks: Partition,
+        l: int,  # noqa: E741
+    ) -> Partition:
+        """Buckets of l people with l different values."""
+        made, good = bucket_people(values, people, blocks, l, task.rng)
+        if good.all():
+            return made
+        smaller = next(
+            (j for j in range(l - 1, 1, -1) if bucket_people(values, people, blocks, j, task.rng)[1].all()),
+            None,
+        )
+        where = "" if blocks.n_groups == 1 else f" in {int((~good).sum())} of {blocks.n_groups} blocks"
+        raise PolicyNotMet(
+            f"anatomy: with the rows of each person kept in different buckets, rows are left over{where} that no "
+            f"bucket of {l} people with different values has room for; "
+            + (
+                f"l: {smaller} would do"
+                if smaller
+                else "optimal-lattice or mondrian keep k-anonymity in people"
+            )
+        )
 
     def _ranges(self, task: Task, rows: Rows, attribute: str) -> Partition:
         """Rows in the order of the sensitive value, collected until the models hold; the rest joins the last."""

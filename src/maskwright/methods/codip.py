@@ -34,7 +34,6 @@ from maskwright.domain.sensitive import Count
 from maskwright.domain.settings import build_registered, did_you_mean
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.methods._lattice.lattice import Lattice, group_tuples
-from maskwright.methods._rows.rows import several_rows
 from maskwright.methods._table_plans import (
     MOST,
     Best,
@@ -243,8 +242,6 @@ class Codip(Method):
             raise PolicyError(
                 "method codip needs at least two sensitive attributes; one table is all there can be"
             )
-        if task.summary.joint is None:
-            raise several_rows("method codip")
         projections = Projections(task, self.for_one_table(), self.discernibility)
         chooser = Chooser(self, projections, association_of(task))
         tables = chooser.tables()

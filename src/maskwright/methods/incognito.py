@@ -49,7 +49,6 @@ class Incognito(NodeSearch):
 
     name: ClassVar[str] = "incognito"
     whole_columns: ClassVar[bool] = True
-    several_rows: ClassVar[bool] = True
 
     def group(self, task: Task) -> Grouping:
         """Publish the best of all minimal nodes."""

@@ -49,7 +49,6 @@ class LocalRecoding(Method):
     """
 
     name: ClassVar[str] = "local-recoding"
-    several_rows: ClassVar[bool] = True
 
     suppression: RowShare = Field(default=0, validate_default=True)
     suppressed_rows: Literal["drop", "star"] = "drop"

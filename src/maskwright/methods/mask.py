@@ -23,9 +23,10 @@ from maskwright.domain.method import Decisions, Method, RowShare, Task
 from maskwright.domain.rules import ShareAtMost
 from maskwright.domain.sensitive import Chosen, Positive
 from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.anatomize import sensitive_attribute
 from maskwright.methods._rows.group_requirement import refuse_unless_met
-from maskwright.methods._rows.rows import rows_of, several_rows
+from maskwright.methods._rows.rows import Rows, rows_of
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.mondrian import Mondrian
 from maskwright.methods.optimal_lattice import OptimalLattice
@@ -63,8 +64,6 @@ class Mask(Method):
 
     def group(self, task: Task) -> Grouping:
         """Group by the base method, then disguise the classes that are not diverse."""
-        if task.summary.joint is None:
-            raise several_rows("method mask")
         attribute = sensitive_attribute(task, self.attribute, self.name)
         ell, codes = self._target(task, attribute)
         base = self._base(task)
@@ -132,7 +131,7 @@ class _Disguise:
                 "to serve as a model for them; a larger k may do"
             )
         changes = self._changes(plan, held)
-        published = {self.attribute: self._published(counts, changes)}
+        published = {self.attribute: self._published(changes)}
         return replace(
             self.base, published=published, changes=changes,
             search={**self.base.search, "base": self.base.search, **self._words(plan, changes), "note": NOTE},
@@ -164,7 +163,7 @@ class _Disguise:
             keep = int(share * int(self.base.classes.sizes[g]))
             inside = order[start[g] : start[g + 1]]
             positive = inside[self.sensitive[codes[inside]]]
-            replaced = self.rng.permutation(positive)[: int(held[g]) - keep]
+            replaced = self._replaced(rows, positive, int(held[g]) - keep)
             harmless = codes[inside][~self.sensitive[codes[inside]]]
             pool = harmless if len(harmless) else table
             if not len(pool):
@@ -175,23 +174,17 @@ class _Disguise:
             drawn += zip(rows.cells[replaced].tolist(), [g] * len(replaced), new.tolist(), strict=True)
         return replace(_collected(self.attribute, drawn), hierarchy=self.hierarchy)
 
-    def _published(self, counts: ValueCounts, changes: Changes) -> ValueCounts:
-        """The counts after the changes."""
-        assert self.base.summary.joint is not None  # noqa: S101 - for the type checker
-        index = list(self.base.summary.sensitive).index(self.attribute)
-        old = self.base.summary.joint.values[index][changes.cells].astype(np.int64)
-        after = ValueCounts.collect(
-            counts.values,
-            counts.n_classes,
-            np.concatenate([counts.owner, changes.groups, changes.groups]),
-            np.concatenate([counts.codes.astype(np.int64), old, changes.codes.astype(np.int64)]),
-            np.concatenate([counts.counts, -changes.rows, changes.rows]),
-        )
-        there = after.counts > 0  # a value of which every row was replaced is gone
-        owner, codes = after.owner[there], after.codes[there].astype(np.int64)
-        return ValueCounts.collect(
-            counts.values, counts.n_classes, owner, codes, after.counts[there], counts.ordered
-        )
+    def _replaced(self, rows: Rows, positive: Int32s, people: int) -> Int32s:
+        """The sensitive rows of so many people of a class, drawn at random."""
+        if rows.people is None:
+            return self.rng.permutation(positive)[:people]
+        drawn = self.rng.permutation(np.unique(rows.people[positive]))[:people]
+        return positive[np.isin(rows.people[positive], drawn)]
+
+    def _published(self, changes: Changes) -> ValueCounts:
+        """Who is published with each value after the changes."""
+        shown = replace(self.base, changes=changes).shown_cells(self.attribute)
+        return self.base.summary.personal_counts(self.attribute, *shown, self.base.classes.n)
 
 
 def _collected(attribute: str, drawn: Sequence[tuple[int, int, int]]) -> Changes:

@@ -239,7 +239,6 @@ class OptimalLattice(Method):
 
     name: ClassVar[str] = "optimal-lattice"
     whole_columns: ClassVar[bool] = True
-    several_rows: ClassVar[bool] = True
 
     objective: ObjectiveName = "information-loss"
     suppression: RowShare = Field(default=0, validate_default=True)

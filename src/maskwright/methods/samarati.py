@@ -38,7 +38,6 @@ class Samarati(NodeSearch):
 
     name: ClassVar[str] = "samarati"
     whole_columns: ClassVar[bool] = True
-    several_rows: ClassVar[bool] = True
 
     conditions: bool = True
 

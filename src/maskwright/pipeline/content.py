@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.domain.summary import Shared, Summary
-
-Words = NDArray[np.uint64]
+from maskwright.domain.summary import Summary
 
 
 def content_hash(*summaries: Summary | None) -> str:
@@ -56,18 +54,18 @@ def _add(parts: _Parts, summary: Summary) -> None:
         parts.array(summary.weights, "<f8")
     for name, counts in summary.sensitive.items():
         parts.texts([name, "ordered" if counts.ordered else "", *counts.values])
-    if (joint := summary.joint) is not None:  # says everything about the rest
-        parts.array(joint.tuples, "<i8")
-        parts.array(joint.values, "<i4")
-        parts.array(joint.rows, "<i8")
+    if (cells := summary.cells) is not None:  # says everything about the rest
+        parts.array(cells.tuples, "<i8")
+        parts.array(cells.values, "<i4")
+        parts.array(cells.rows, "<i8")
+        if cells.people is not None:  # numbered by what they have
+            parts.array(cells.people, "<i8")
         return
     parts.array(summary.rows, "<i8")
     parts.array(summary.sizes, "<i8")
     for counts in summary.sensitive.values():
         for values in (counts.start, counts.codes, counts.counts):
             parts.array(values, "<i8")
-    if summary.shared is not None:
-        parts.array(_people(summary.shared), "<u8")
 
 
 def _add_hierarchy(parts: _Parts, hierarchy: Hierarchy) -> None:
@@ -75,20 +73,3 @@ def _add_hierarchy(parts: _Parts, hierarchy: Hierarchy) -> None:
     for level in hierarchy.levels:
         parts.texts([level.name, *level.labels])
         parts.array(level.blocks, "<i4")
-
-
-def _people(shared: Shared) -> Words:
-    """A number for each person by what the person has, ascending: how people are numbered does not matter."""
-    people = np.zeros(shared.n_people, dtype=np.uint64)
-    np.add.at(people, shared.people, _mixed(_mixed(shared.tuples)))
-    for i, (tuples, person, codes) in enumerate(shared.values.values(), 1):
-        np.add.at(people, person, _mixed(_mixed(_mixed(tuples) + codes.astype(np.uint64)) + np.uint64(i)))
-    return np.sort(people)
-
-
-def _mixed(values: NDArray[np.integer]) -> Words:
-    """splitmix64: numbers that are near become numbers that are not."""
-    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

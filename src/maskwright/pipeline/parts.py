@@ -40,6 +40,7 @@ from maskwright.pipeline.published_tables import (
     require_equal_counts,
 )
 from maskwright.policy.binding import Resolved
+from maskwright.recode.plans import plan_with_persons
 from maskwright.verification.verify import classes_from, measure_models
 
 
@@ -153,11 +154,11 @@ class MadePart:
     def people(self, engine: Engine) -> Recount:
         """Count people per class: recode once more with the unit column, which is never published. Counted once."""
         if not self.counted:
-            policy, unit = self.resolved.policy, self.resolved.policy.unit or ""
-            plan = replace(self.plan, columns=(*self.plan.columns, unit))
+            unit = self.resolved.policy.unit or ""
+            plan = plan_with_persons(self.plan, self.grouping, unit)
             with_unit = engine.keep(engine.recode(self.resolved.source, plan))
             sensitive = tuple(self.grouping.summary.sensitive)
-            self.counted.append(engine.recount(with_unit, policy.quasi_identifiers, sensitive, unit))
+            self.counted.append(engine.recount(with_unit, self.layouts[0].classes_by, sensitive, unit))
         return self.counted[0]
 
     def recorded_classes(self, engine: Engine, written: Mapping[str, Table]) -> dict[str, Any] | None:
@@ -254,7 +255,7 @@ def make_part(
     drop = [*policy.quasi_identifiers, *every] if resolved.spec.drop_missing else []
     # a key of its own, so that the order of rows is drawn anew and nothing joins the tables of a release
     order, members = (hashlib.sha256(f"{piece.name}\0{key}".encode()).hexdigest() for key in keys)
-    plan, layouts = plan_tables(piece, policy.recoding, columns, drop, order, rng)
+    plan, layouts = plan_tables(piece, policy.recoding, columns, drop, order, rng, policy.unit)
     if isinstance(plan, GroupPlan):
         plan = replace(plan, members_key=members)
     tables = make_tables(engine, resolved.source, plan, layouts) if engine is not None else {}

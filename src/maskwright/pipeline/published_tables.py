@@ -64,12 +64,16 @@ def plan_tables(
     drop_missing: Sequence[str],
     key: str,
     rng: np.random.Generator,
+    person: str | None = None,
 ) -> tuple[Plan | GroupPlan, list[Layout]]:
-    """What the engine must do, and what the tables will look like; `columns` name bits in place of sets."""
+    """What the engine must do, and what the tables will look like; `columns` name bits in place of sets.
+
+    `person` is the column that tells persons apart, where they may have several rows.
+    """
     grouping, sets, prefix = piece.grouping, piece.task.sets, "" if piece.name == "data" else f"{piece.name}-"
     sensitive = tuple(grouping.summary.sensitive)
     if recoding.name == "generalise":
-        plan = generalisation_plan(grouping, columns, drop_missing, key)
+        plan = generalisation_plan(grouping, columns, drop_missing, key, person)
         by = tuple(h.attribute for h in grouping.summary.attributes)
         return plan, [Layout.of(piece.name, columns, by, sensitive, sets)]
     if not sensitive:
@@ -77,7 +81,7 @@ def plan_tables(
     group = group_column(columns)
     plan = shuffled_plan(
         grouping, columns, drop_missing, key, rng, exact=recoding.quasi_identifiers == "exact",
-        together=recoding.blocks(sensitive, sets) or (), group_column=group,
+        together=recoding.blocks(sensitive, sets) or (), group_column=group, person=person,
     )  # fmt: skip
     if recoding.name == "permute":
         return plan, [Layout.of(piece.name, (group, *columns), (group,), sensitive, sets)]

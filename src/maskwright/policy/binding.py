@@ -18,7 +18,6 @@ from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec,
 from maskwright.errors import InputError, PolicyError
 from maskwright.hierarchies import Ladder, Suppress
 from maskwright.methods import METHODS
-from maskwright.methods._rows.rows import several_rows
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.policy.calibration import calibrated_models, in_words, policy_context
@@ -111,11 +110,8 @@ def flagged_of(policy: Policy, sets: Sequence[SetColumn]) -> dict[str, tuple[tup
 
 
 def method_of(policy: Policy) -> Method:
-    """The method of a policy; one that cannot do what the policy says of its people is refused."""
-    method = build_registered(METHODS, "method", policy.method.name, policy.method.parameters, "method")
-    if policy.unit and not method.several_rows:
-        raise several_rows(f"method {method.name}")
-    return method
+    """The method of a policy."""
+    return build_registered(METHODS, "method", policy.method.name, policy.method.parameters, "method")
 
 
 def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Design:
@@ -305,6 +301,7 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
         sensitive=tuple(sensitive),
         unit=policy.unit,
         drop_missing=policy.missing.rows == "drop",
+        named=bool(policy.unit),
     )
     kept = {name for name, column in policy.columns.items() if column.role != "identifier"}
     bits_of = {s.name: s.bits for s in sets}
@@ -353,12 +350,6 @@ def set_columns(policy: Policy, engine: Engine, table: Table) -> tuple[SetColumn
                 f"there is a column {taken!r}, which is the name of a value of {name!r}; rename it"
             )
         result.append(made)
-    if result and policy.unit:
-        raise PolicyError(
-            f"column {result[0].name!r} holds sets, and `unit` says that people have several rows: no method tells "
-            "which of a person's sets a value is in; write one row per person with all values in its set, or one value "
-            "per row without `multivalued`"
-        )
     if result and policy.output.format == "csv" and any(s.separator is None for s in result):
         raise PolicyError(
             f"column {result[0].name!r} holds lists, which CSV cannot; write output: {{format: parquet}}"

@@ -56,6 +56,10 @@ def _partly_published(grouping: Grouping) -> bool:
     owned, allocation = grouping.summary.owned, grouping.allocation
     if owned is None or not grouping.dropped_rows:
         return False
+    cells = grouping.summary.cells
+    if allocation.cells is not None and cells is not None and cells.people is not None:
+        out, people = allocation.groups < 0, cells.people[allocation.cells]
+        return len(np.intersect1d(people[out], people[~out])) > 0
     out = np.isin(owned.tuples, allocation.tuples[allocation.groups < 0])
     return len(np.intersect1d(owned.people[out], owned.people[~out])) > 0
 
@@ -102,6 +106,14 @@ class PromiseQuestion:
         if not self.adversary.knows_method:
             return True
         return self.method is not None and self.method.deals_alike(self.models, self._trace)
+
+    @property
+    def buckets_people(self) -> bool:
+        """Does the method put rows of different people with different values into buckets?"""
+        method = self.method
+        return method is not None and (
+            method.decisions().picks_at_random or getattr(method, "anatomize", None) is not None
+        )
 
     @property
     def _trace(self) -> Trace:
@@ -260,6 +272,9 @@ def _people(question: PromiseQuestion) -> Iterator[Ingredient]:
     elif _may_be_partly_published(question):
         why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
         yield Ingredient("unit", unit, False, why, "no suppression, or suppressed_rows: star")
+    elif question.adversary.knows_method and question.buckets_people:
+        why = "which rows can share a bucket of different people depends on whose values they are"
+        yield Ingredient("unit", unit, False, why, BLIND)
     elif question.dealt_alike:
         why = "of a person with r of the N rows of a class, c of which hold a value, 1 − C(N−c, r)/C(N, r) is believed"
         yield Ingredient("unit", unit, True, why, lemma=SEVERAL_ROWS)

@@ -16,7 +16,6 @@ from maskwright.domain.grouping import Grouping, Labels
 from maskwright.domain.hierarchy import TOP, Hierarchy
 from maskwright.domain.recoding_plan import PublishedColumn, Units
 from maskwright.domain.summary import Joint, Summary
-from maskwright.errors import PolicyError
 
 Int32s = NDArray[np.int32]
 Texts = tuple[str | None, ...]
@@ -68,13 +67,10 @@ def _ascending(keys: Ints, *others: Ints) -> list[Ints]:
 
 
 def joint_of(summary: Summary) -> Joint:
-    """The cells of a table; refused where its people have several rows."""
-    if summary.joint is None:
-        raise PolicyError(
-            "with several rows per person (`unit`), sensitive values cannot be taken apart from their rows: nobody "
-            "could count the people of a group any more; recoding: generalise keeps them together"
-        )
-    return summary.joint
+    """The cells of a summary."""
+    if summary.cells is None:
+        raise ValueError("this summary has no cells")
+    return summary.cells
 
 
 def _complete(entries: Entries, rows: Ints) -> Entries:
@@ -86,8 +82,8 @@ def _complete(entries: Entries, rows: Ints) -> Entries:
     return entries
 
 
-def units_of(summary: Summary, cells: bool, read: bool) -> Units:
-    """How an engine tells the units of a table apart, where its rows are read."""
+def units_of(summary: Summary, cells: bool, read: bool, person: str | None = None) -> Units:
+    """How an engine tells the units of a table apart, where its rows are read; `person`: the column of the persons."""
     if not read:
         return Units((), (), np.empty((0, 0), dtype=np.int32))
     names = [h.attribute for h in summary.attributes]
@@ -98,6 +94,12 @@ def units_of(summary: Summary, cells: bool, read: bool) -> Units:
     names += list(summary.sensitive)
     domains += [vc.values for vc in summary.sensitive.values()]
     codes = np.concatenate([summary.codes[:, joint.tuples], joint.values])
+    if joint.people is not None:
+        if summary.names is None or person is None:
+            raise ValueError("rows cannot be told apart by person without the names of persons")
+        names.append(person)
+        domains.append(summary.names)
+        codes = np.concatenate([codes, joint.people[None].astype(np.int32) + 1])
     return Units(tuple(names), tuple(domains), codes)
 
 

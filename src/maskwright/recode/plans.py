@@ -20,13 +20,18 @@ from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import TOP, Hierarchy
 from maskwright.domain.recoding_plan import ColumnMap, GroupPlan, Plan, PublishedColumn, ShuffledBlock
+from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyError
 from maskwright.recode import entries as e
 from maskwright.recode.entries import Int32s
 
 
 def generalisation_plan(
-    grouping: Grouping, columns: Sequence[str], drop_missing: Sequence[str], key: str
+    grouping: Grouping,
+    columns: Sequence[str],
+    drop_missing: Sequence[str],
+    key: str,
+    person: str | None = None,
 ) -> Plan | GroupPlan:
     """A full-domain grouping as one map per column, if rows must be read; any other one entry by entry.
 
@@ -35,22 +40,23 @@ def generalisation_plan(
         columns: the published columns in order.
         drop_missing: rows with a missing value in one of these columns are left out.
         key: the secret that orders rows, and picks them where some of a cell are treated in another way.
+        person: the column that tells persons apart, where they may have several rows.
     """
     summary, changed = grouping.summary, grouping.changes is not None
     # without other columns a release can be written without reading the rows again, if cells are known
     names = {*(h.attribute for h in summary.attributes), *summary.sensitive}
-    expands = summary.joint is not None and set(columns) <= names
+    told = summary.joint if grouping.allocation.cells is None and not changed else summary.cells
+    expands = told is not None and set(columns) <= names
     if grouping.levels is not None and not changed and not expands:
         return _full_domain(grouping, columns, drop_missing, key)
     cells = grouping.allocation.cells is not None or changed or expands
     entries = _disguised_entries(e.by_cell(grouping), grouping) if cells else e.by_tuple(grouping)
     shown = e.quasi_identifiers(grouping, entries, exact=False)
     if entries.values is not None:
-        for (name, vc), codes in zip(summary.sensitive.items(), entries.values, strict=True):
-            shown.append(PublishedColumn(name, vc.values, None, codes))
+        shown += _sensitive_columns(summary, entries)
     return GroupPlan(
         columns=tuple(columns),
-        units=e.units_of(summary, cells, not expands),
+        units=e.units_of(summary, cells, not expands, person),
         unit=entries.unit,
         groups=e.group_numbers(entries, e.published_numbers(entries, grouping.classes.n, None)),
         rows=entries.rows,
@@ -60,6 +66,31 @@ def generalisation_plan(
         drop_missing=tuple(drop_missing),
         key=key,
     )
+
+
+def _sensitive_columns(summary: Summary, entries: e.Entries) -> list[PublishedColumn]:
+    """The sensitive values that the entries of cells show."""
+    assert entries.values is not None  # noqa: S101 - entries of cells
+    named = zip(summary.sensitive.items(), entries.values, strict=True)
+    return [PublishedColumn(name, vc.values, None, codes) for (name, vc), codes in named]
+
+
+def plan_with_persons(made: Plan | GroupPlan, grouping: Grouping, person: str) -> Plan | GroupPlan:
+    """The same plan, with the column that tells persons apart besides, to count them.
+
+    Values that are shuffled inside groups are those of somebody: here every row keeps its own.
+    """
+    if isinstance(made, Plan):
+        return replace(made, columns=(*made.columns, person))
+    if made.numbers is not None:
+        summary, entries = grouping.summary, _disguised_entries(e.by_cell(grouping), grouping)
+        return replace(
+            made, columns=(*summary.sensitive, person), units=e.units_of(summary, True, True, person),
+            unit=entries.unit, groups=e.group_numbers(entries, made.numbers), rows=entries.rows,
+            published=tuple(_sensitive_columns(summary, entries)), blocks=(),
+        )  # fmt: skip
+    again = generalisation_plan(grouping, (*made.columns, person), made.drop_missing, made.key, person)
+    return replace(again, members_key=made.members_key) if isinstance(again, GroupPlan) else again
 
 
 def _kept_as_they_are(hierarchy: Hierarchy, texts: Sequence[str | None], used: NDArray[np.int32]) -> bool:
@@ -108,6 +139,7 @@ def shuffled_plan(
     exact: bool = True,
     together: Sequence[Sequence[str]] = (),
     group_column: str = "group",
+    person: str | None = None,
 ) -> GroupPlan:
     """The plan of `permute` and of `bucketize`, which differ in the tables that are written.
 
@@ -120,13 +152,13 @@ def shuffled_plan(
         exact: publish the quasi-identifiers as they are, not as the labels of the groups.
         together: lists of sensitive columns whose values stay together; all others are shuffled on their own.
         group_column: the name of the column of group numbers.
+        person: the column that tells persons apart, where they may have several rows.
     """
     if group_column.lower() in (c.lower() for c in columns):
         raise PolicyError(
             f"the column of group numbers cannot be called {group_column!r}: there is such a column"
         )
     summary = grouping.summary
-    e.joint_of(summary)
     names = {h.attribute for h in summary.attributes} | set(summary.sensitive)
     # which row goes where depends on its sensitive values, but nobody sees that if only tuples are published
     passes = not set(columns) <= names
@@ -136,7 +168,7 @@ def shuffled_plan(
     shown = e.quasi_identifiers(grouping, entries, exact)
     plan = GroupPlan(
         columns=tuple(columns),
-        units=e.units_of(summary, cells, passes),
+        units=e.units_of(summary, cells, passes, person),
         unit=entries.unit,
         groups=e.group_numbers(entries, number),
         rows=entries.rows,
@@ -181,7 +213,7 @@ def _shuffled_block(grouping: Grouping, names: tuple[str, ...], number: Int32s) 
     """How often the groups have each combination of values, as it is published."""
     summary = grouping.summary
     domains = tuple(summary.sensitive[name].values for name in names)
-    if len(names) == 1:
+    if len(names) == 1 and summary.joint is not None:  # otherwise those are of people
         return ShuffledBlock(
             names, domains, *_by_number(grouping.published_classes.sensitive[names[0]], number)
         )

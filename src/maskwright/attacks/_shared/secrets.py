@@ -220,8 +220,13 @@ def reference_of(target: Target, attribute: str) -> tuple[Ints, int]:
 def dropped_people(grouping: Grouping) -> int:
     """People of the input of whom no row was published."""
     summary, allocation = grouping.summary, grouping.allocation
-    if allocation.cells is not None:
+    if allocation.cells is not None and summary.joint is not None:
         return grouping.dropped_rows
+    if allocation.cells is not None:
+        here = np.where(allocation.groups >= 0, 0, -1)
+        return summary.n_people - int(
+            summary.cell_classes(allocation.cells, here, allocation.rows, 1).sizes[0]
+        )
     group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
     group_of[allocation.tuples[allocation.groups >= 0]] = 0
     return summary.n_people - int(summary.classes(group_of, 1).sizes[0])

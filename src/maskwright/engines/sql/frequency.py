@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.exact import exact_bincount
-from maskwright.domain.summary import Joint, Owned, Shared, Summary
+from maskwright.domain.summary import Joint, Owned, Shared, Summary, mixed_words
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Coded, Relation, Runner, check_known
@@ -167,6 +167,7 @@ def _count_people(
         values = {k: (t, np.searchsorted(numbers, p), c) for k, (t, p, c) in values.items()}
         shared = Shared(at, np.searchsorted(numbers, person), len(numbers), values)
     owned = _owned(runner, tuples, q)
+    personal, names = _personal(runner, tuples, q, s, spec.named)
     by_rows = {
         spec_.name: ValueCounts.collect(
             spec_.values, n, owner, by_tuple[column].astype(np.int64), counts, spec_.ordered
@@ -177,7 +178,7 @@ def _count_people(
     dropped = int(all_rows - counts.sum())
     return Summary(
         tuple(spec.attributes), _codes(coded, width, tuples, n), exact_bincount(owner, counts, n), sizes, sensitive,
-        shared, dropped, None, replace(owned, values=by_rows),
+        shared, dropped, None, replace(owned, values=by_rows), personal=personal, names=names,
     )  # fmt: skip
 
 
@@ -192,6 +193,38 @@ def _owned(runner: Runner, tuples: list[Ints], q: list[str]) -> Owned:
     order = np.lexsort((person.reshape(-1), index))  # the same order on every run
     rows = found["r"].astype(np.int64)
     return Owned(index[order], person.reshape(-1)[order], rows[order], len(numbers))
+
+
+def _personal(
+    runner: Runner, tuples: list[Ints], q: list[str], s: list[str], named: bool
+) -> tuple[Joint, tuple[str, ...] | None]:
+    """The cells of each person, and the names of the persons where they are wanted.
+
+    Persons are numbered by what they have: other names for the same people change nothing.
+    """
+    using = [exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])]
+    rows = clauses.select(clauses.columns([*q, *s, "p"]), clauses.relation("coded"), joins=using)
+    found = runner.arrays(clauses.count_by(rows, [*q, *s, "p"]), {})
+    index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p"]))
+    values = np.array([found[c] for c in s], dtype=np.int32).reshape(len(s), len(index))
+    counts, codes = found["n"].astype(np.int64), found["p"].astype(np.int64)
+    numbers, person = np.unique(codes, return_inverse=True)
+    has = np.zeros(len(numbers), dtype=np.uint64)
+    mixed = mixed_words(index)
+    for column in (*values, counts):
+        mixed = mixed_words(mixed + column.astype(np.uint64))
+    np.add.at(has, person.reshape(-1), mixed)
+    rank = np.empty(len(has), dtype=np.int64)
+    rank[np.argsort(has, kind="stable")] = np.arange(len(has))
+    people = rank[person.reshape(-1)]
+    order = np.lexsort((people, *reversed(values), index))
+    joint = Joint(index[order], np.ascontiguousarray(values[:, order]), counts[order], people[order])
+    if not named:
+        return joint, None
+    listed = runner.arrays(clauses.select(clauses.columns(["p", "u"]), clauses.relation("persons")), {})
+    names = np.empty(len(numbers), dtype=object)
+    names[rank[np.searchsorted(numbers, listed["p"].astype(np.int64))]] = listed["u"]
+    return joint, tuple(names.tolist())
 
 
 def _persons() -> exp.Select:

@@ -111,6 +111,72 @@ def bucket_rows(
     return Partition(blocks.order[made.order], made.start)
 
 
+def bucket_people(
+    values: Int32s,
+    people: Int32s,
+    blocks: Partition,
+    l: int,  # noqa: E741
+    rng: np.random.Generator,
+) -> tuple[Partition, NDArray[np.bool_]]:
+    """Anatomy where people have several rows: l people with l different values in every bucket.
+
+    The rows that remain join buckets that do not hold their value, whosever they are: that adds to nobody's share.
+    Also the blocks in which that succeeded; the rows of the others are in no bucket.
+    """
+    made: list[list[int]] = []
+    good = np.zeros(blocks.n_groups, dtype=bool)
+    for b in range(blocks.n_groups):
+        inside = rng.permutation(blocks.order[blocks.start[b] : blocks.start[b + 1]]).tolist()
+        buckets = _buckets_of_people(inside, values, people, l, rng)
+        good[b] = buckets is not None
+        made += buckets or []
+    start = np.concatenate([[0], np.cumsum([len(bucket) for bucket in made])]).astype(np.int64)
+    return Partition(np.array([row for bucket in made for row in bucket], dtype=np.int32), start), good
+
+
+def _buckets_of_people(
+    inside: list[int],
+    values: Int32s,
+    people: Int32s,
+    l: int,  # noqa: E741
+    rng: np.random.Generator,
+) -> list[list[int]] | None:
+    """The buckets of one block; None: the rows that remain do not fit."""
+    waiting: dict[int, list[int]] = {}
+    for row, value in zip(inside, values[inside].tolist(), strict=True):
+        waiting.setdefault(value, []).append(row)
+    heap = [(-len(rows), value) for value, rows in waiting.items()]
+    heapq.heapify(heap)
+    buckets: list[list[int]] = []
+    while True:
+        taken: list[int] = []
+        tried: list[tuple[int, int, int | None]] = []
+        who = set[int]()
+        while heap and len(taken) < l:
+            left, value = heapq.heappop(heap)
+            rows = waiting[value]
+            at = next((i for i in reversed(range(len(rows))) if int(people[rows[i]]) not in who), None)
+            tried.append((left, value, at))
+            if at is not None:
+                who.add(int(people[rows[at]]))
+                taken.append(value)
+        if len(taken) < l:
+            break
+        buckets.append([waiting[value].pop(at) for _, value, at in tried if at is not None])
+        for left, value, at in tried:
+            if waiting[value]:
+                heapq.heappush(heap, (left + (at is not None), value))
+    holds = [{int(values[row]) for row in bucket} for bucket in buckets]
+    for value, rows in sorted(waiting.items()):
+        free = [b for b, held in enumerate(holds) if value not in held]
+        if len(free) < len(rows):
+            return None
+        for row, b in zip(rows, rng.permutation(free).tolist(), strict=False):
+            buckets[b].append(row)
+            holds[b].add(value)
+    return buckets
+
+
 def _keys(values: Int32s, n_values: int, blocks: Partition) -> NDArray[Any]:
     """The number of each listed row's block and value."""
     first = np.arange(blocks.n_groups, dtype=np.int64) * n_values
@@ -183,10 +249,14 @@ def anatomize_eligible(
     values = rows.values(attribute)
     n_values = len(rows.summary.sensitive[attribute].values) + 1
     good, counts = eligible_blocks(values, n_values, groups, l)
+    made = None
+    if rows.people is not None:
+        made, good = bucket_people(values, rows.people, groups, l, task.rng)
     kept = Partition.of_segments(groups.order, groups.start[:-1][~good], groups.start[1:][~good])
     blocks = Partition.of_segments(groups.order, groups.start[:-1][good], groups.start[1:][good])
-    made = blocks
-    if blocks.n_groups:
+    if made is None:
+        made = blocks
+    if blocks.n_groups and rows.people is None:
         made = bucket_rows(values, n_values, blocks, l, task.rng, counts=counts[good])
     parts = Partition(
         np.concatenate([kept.order, made.order]),

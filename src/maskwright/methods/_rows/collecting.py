@@ -53,7 +53,13 @@ def group_ends(
 ) -> Bools:
     """After which buckets of `order` a group ends; `extend[i]`: one that could end after bucket i goes on."""
     rules = rules_of(requirement.models, requirement.context)
-    if kernel is not None and rules is not None and all(_decidable(rule, len(order)) for rule in rules):
+    counts_rows = requirement.rows.people is None  # so does the kernel
+    if (
+        kernel is not None
+        and counts_rows
+        and rules is not None
+        and all(_decidable(rule, len(order)) for rule in rules)
+    ):
         closes = np.zeros(len(extend), dtype=np.uint8)
         records = Records(requirement.rows, order, rules)
         kernel.greedy(*records.arrays(), len(order), bucket, extend, closes, records.decide)
@@ -72,6 +78,10 @@ class _BucketWalk:
         summary = requirement.rows.summary
         self.codes = {name: requirement.rows.values(name)[order] for name in requirement.sensitive}
         self.radix = {name: len(summary.sensitive[name].values) + 1 for name in requirement.sensitive}
+        # a person counts once in a group, and so does a value of the person: at the first place of the group
+        rows, people = requirement.rows, requirement.rows.people
+        self.before = None if people is None else previous_places(people[order])
+        self.had = {n: previous_places(rows.having(n)[0][order]) for n in self.codes if people is not None}
 
     def run(self) -> Bools:
         """Which buckets end a group."""
@@ -107,27 +117,44 @@ class _BucketWalk:
 
     def _long(self, begin: int, bucket: int) -> int:
         """The first bucket from `bucket` on after which the group that begins at `begin` passes; −1: none."""
-        before = {n: self._histogram(n, begin, bucket, 1)[0] for n in self.codes}
+        before = {n: self._histogram(n, begin, begin, bucket, 1)[0] for n in self.codes}
+        people = self._people(begin, begin, bucket)[-1] if bucket > begin else 0
         widest = max(self.radix.values(), default=1)
         step = 64
         while bucket < self.n:
             stop = min(self.n, bucket + min(step, max(1, DENSE // widest)))
             counts = {}
             for name in self.codes:
-                table = before[name] + self._histogram(name, bucket, stop, stop - bucket).cumsum(axis=0)
+                table = before[name] + self._histogram(name, begin, bucket, stop, stop - bucket).cumsum(
+                    axis=0
+                )
                 before[name] = table[-1]
                 counts[name] = self._sparse(name, table)
-            sizes = (np.arange(bucket, stop, dtype=np.int64) + 1 - begin) * self.bucket
-            good = np.flatnonzero(self.requirement.decide(Classes(sizes, sizes, counts)))
+            rows = (np.arange(bucket, stop, dtype=np.int64) + 1 - begin) * self.bucket
+            sizes = people + self._people(begin, bucket, stop)
+            people = sizes[-1]
+            good = np.flatnonzero(self.requirement.decide(Classes(sizes, rows, counts)))
             if len(good):
                 return bucket + int(good[0])
             bucket, step = stop, step * 2
         return -1
 
-    def _histogram(self, name: str, first: int, stop: int, lines: int) -> Ints:
-        """Counts of the codes in buckets first..stop: one line per bucket, or one for all."""
-        codes = self.codes[name][first * self.bucket : stop * self.bucket].astype(np.int64)
+    def _people(self, begin: int, first: int, stop: int) -> Ints:
+        """How many people the group that begins at `begin` gains in buckets first..stop, up to each of them."""
+        places = slice(first * self.bucket, stop * self.bucket)
+        if self.before is None:
+            return (np.arange(stop - first, dtype=np.int64) + 1) * self.bucket
+        new = (self.before[places] < begin * self.bucket).reshape(-1, self.bucket)
+        return np.cumsum(new.sum(axis=1), dtype=np.int64)
+
+    def _histogram(self, name: str, begin: int, first: int, stop: int, lines: int) -> Ints:
+        """Counts of the codes in buckets first..stop of a group: one line per bucket, or one for all."""
+        places = slice(first * self.bucket, stop * self.bucket)
+        codes = self.codes[name][places].astype(np.int64)
         line = np.arange(len(codes)) // self.bucket if lines > 1 else np.zeros(len(codes), dtype=np.int64)
+        if self.before is not None:
+            new = self.had[name][places] < begin * self.bucket
+            codes, line = codes[new], line[new]
         radix = self.radix[name]
         flat = np.bincount(line * radix + codes, minlength=max(1, lines) * radix)
         return cast(Ints, flat.reshape(-1, radix))
@@ -137,6 +164,15 @@ class _BucketWalk:
         there = table > 0
         start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return ValueCounts(vc.values, start, np.nonzero(there)[1].astype(np.int32), table[there], vc.ordered)
+
+
+def previous_places(ids: Int32s) -> Ints:
+    """For each place of a list the last place before it with the same id; −1: there is none."""
+    order = np.argsort(ids, kind="stable")
+    result = np.full(len(ids), -1, dtype=np.int64)
+    same = ids[order[1:]] == ids[order[:-1]]
+    result[order[1:][same]] = order[:-1][same]
+    return result
 
 
 def _decidable(rule: Rule, n: int) -> bool:

@@ -13,7 +13,6 @@ from maskwright.domain.model import fewest_rows
 from maskwright.domain.references import coded_as, context_of_rows
 from maskwright.domain.rules import SizeAtLeast
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels import partition
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.rows import Rows
 
@@ -44,13 +43,10 @@ class GroupRequirement:
 
     def among(self, order: Int32s) -> GroupRequirement:
         """The requirement on groups of some rows only, which are then what groups are compared with."""
-        lo, hi = np.array([0], dtype=np.int64), np.array([len(order)], dtype=np.int64)
-        counts = {
-            name: partition.count_values(self.rows.values(name), vc.values, order, lo, hi, vc.ordered).totals
-            for name, vc in self.rows.summary.sensitive.items()
-        }
+        all_ = self.rows.classes(order, np.array([0]), np.array([len(order)]))
+        counts = {name: vc.totals for name, vc in all_.sensitive.items()}
         result = copy(self)
-        result.context = context_of_rows(self.context, counts, len(order))
+        result.context = context_of_rows(self.context, counts, int(all_.sizes[0]))
         return result
 
     def _attributes(self) -> list[str]:
@@ -69,14 +65,7 @@ class GroupRequirement:
         if not self.models or not result.any():
             return np.asarray(result)
         lo, hi = np.ascontiguousarray(lo[result]), np.ascontiguousarray(hi[result])
-        sizes = hi - lo
-        counts = {}
-        for name in self.sensitive:
-            vc = self.rows.summary.sensitive[name]
-            counts[name] = partition.count_values(
-                self.rows.values(name), vc.values, order, lo, hi, vc.ordered
-            )
-        result[result] = self.decide(Classes(sizes, sizes, counts))
+        result[result] = self.decide(self.rows.classes(order, lo, hi, self.sensitive))
         return np.asarray(result)
 
     def decide(self, classes: Classes) -> Bools:

@@ -6,7 +6,9 @@ random: whoever breaks ties by row number breaks them at random, and never by a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from maskwright.domain.grouping import Allocation, Grouping, Trace
 from maskwright.domain.method import Task
 from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
-from maskwright.kernels.partition import Int32s, count_values
+from maskwright.kernels.partition import Int32s, count_values, first_rows
 from maskwright.kernels.tuple_orders import allocation_entries, sorted_by
 from maskwright.methods._rows.group_labels import LabelStyle, label_groups
 
@@ -26,11 +28,12 @@ MOST_ROWS = 2**31 - 1  # rows are numbered in 32 bits
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.joint`) of row i."""
+    """The rows of a table, numbered: `cells[i]` is the cell (of `summary.cells`) of row i."""
 
     summary: Summary
     cells: Int32s
     _values: dict[str, Int32s] = field(default_factory=dict, repr=False)
+    _having: dict[str, tuple[Int32s, int]] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -46,6 +49,35 @@ class Rows:
     def tuples(self) -> Int32s:
         """The tuple of each row."""
         return self.joint.tuples.astype(np.int32)[self.cells]
+
+    @cached_property
+    def people(self) -> Int32s | None:
+        """Whose row each row is; None: every row is a person."""
+        people = self.joint.people
+        return None if people is None else people.astype(np.int32)[self.cells]
+
+    def having(self, attribute: str) -> tuple[Int32s, int]:
+        """A number for the person and the value of each row, and how many such numbers there are."""
+        if attribute not in self._having:
+            assert self.people is not None  # noqa: S101 - for the type checker
+            keys = self.people.astype(np.int64) * (len(self.summary.sensitive[attribute].values) + 1)
+            distinct, number = np.unique(keys + self.values(attribute), return_inverse=True)
+            self._having[attribute] = number.reshape(-1).astype(np.int32), len(distinct)
+        return self._having[attribute]
+
+    def classes(self, order: Int32s, lo: Ints, hi: Ints, attributes: Iterable[str] | None = None) -> Classes:
+        """Sizes and sensitive counts (of some attributes) of segments of a list of rows: of people, not of rows."""
+        sizes = rows = hi - lo
+        if self.people is not None:
+            sizes = np.diff(first_rows(self.people, self.summary.n_people, order, lo, hi)[1])
+        counts = {}
+        for name in self.summary.sensitive if attributes is None else attributes:
+            vc, listed, start, stop = self.summary.sensitive[name], order, lo, hi
+            if self.people is not None:  # a value counts once per person
+                listed, bounds = first_rows(*self.having(name), order, lo, hi)
+                start, stop = bounds[:-1].copy(), bounds[1:].copy()
+            counts[name] = count_values(self.values(name), vc.values, listed, start, stop, vc.ordered)
+        return Classes(sizes, rows, counts)
 
     def values(self, attribute: str) -> Int32s:
         """The code of a sensitive attribute in each row."""
@@ -70,26 +102,14 @@ class Rows:
 
 
 def joint_of(summary: Summary) -> Joint:
-    """The cells of a summary that `refuse_unfit` let pass."""
-    assert summary.joint is not None  # noqa: S101
-    return summary.joint
-
-
-def several_rows(what: str, instead: str = "") -> PolicyError:
-    """Why something that treats rows one by one cannot be had for people with several, and which methods can."""
-    from maskwright.methods import METHODS
-
-    able = [name for name, method in METHODS.items() if method.several_rows]
-    return PolicyError(
-        f"{what} cannot keep the rows of a person together, and `unit` says that people have several; "
-        f"{', '.join(able[:-1])} and {able[-1]} can{instead}"
-    )
+    """The cells of a summary."""
+    if summary.cells is None:
+        raise ValueError("this summary has no cells")
+    return summary.cells
 
 
 def refuse_unfit(summary: Summary, method: str) -> None:
     """Raise where the rows of a table cannot be told apart one by one."""
-    if summary.joint is None:
-        raise several_rows(f"method {method}")
     if summary.n_rows == 0:
         raise PolicyNotMet("the table has no rows; there is nothing to publish")
     if summary.n_rows > MOST_ROWS:
@@ -221,19 +241,12 @@ def to_grouping(
 
 def classes_of(rows: Rows, parts: Partition) -> Classes:
     """Sizes and sensitive counts of the groups."""
-    lo, hi = parts.start[:-1].copy(), parts.start[1:].copy()
-    counts = {
-        name: count_values(rows.values(name), vc.values, parts.order, lo, hi, vc.ordered)
-        for name, vc in rows.summary.sensitive.items()
-    }
-    return Classes(parts.sizes, parts.sizes, counts)
+    return rows.classes(parts.order, parts.start[:-1].copy(), parts.start[1:].copy())
 
 
 def rows_of(grouping: Grouping) -> tuple[Rows, Partition]:
     """The rows of any grouping, cell by cell, and its groups as a partition of them: the way back."""
-    joint, allocation = grouping.summary.joint, grouping.allocation
-    if joint is None:
-        raise several_rows("anatomize", " without it")
+    joint, allocation = joint_of(grouping.summary), grouping.allocation
     if grouping.summary.n_rows > MOST_ROWS:
         raise PolicyError(f"to tell rows apart one by one there must be at most {MOST_ROWS} of them")
     if allocation.cells is None:  # whole tuples: every cell goes where its tuple went
