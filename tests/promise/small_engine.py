@@ -18,7 +18,7 @@ import numpy as np
 from maskwright.domain.classes import ValueCounts
 from maskwright.domain.hierarchy import TOP
 from maskwright.domain.recoding_plan import GroupPlan, Plan
-from maskwright.domain.summary import Joint, Owned, Shared, Summary
+from maskwright.domain.summary import Joint, Owned, Shared, Summary, personal_cells
 from maskwright.domain.value_sets import ABSENT, PRESENT, SetColumn
 from maskwright.engines.base import ColumnInfo, Domain, Found, Reading, Recount, SummarySpec
 from maskwright.engines.sql.recoding import label
@@ -346,8 +346,22 @@ def _people(table: SmallTable, spec: SummarySpec) -> Summary:
         tuple(spec.attributes), _codes(tuples, len(spec.attributes)), _int(counts[t] for t in range(n)),
         _int(alone[t] for t in range(n)), sensitive,
         Shared(_int(t for t, _ in pairs), _int(p for _, p in pairs), len(several), shared) if pairs else None,
-        len(table.rows) - len(rows), None, _owned(rows, place, spec),
+        len(table.rows) - len(rows), None, _owned(rows, place, spec), personal=_personal(rows, place)[0],
+        names=_personal(rows, place)[1] if spec.named else None,
     )  # fmt: skip
+
+
+def _personal(
+    rows: Sequence[tuple[tuple[int, ...], tuple[int, ...], str]], place: Mapping[tuple[int, ...], int]
+) -> tuple[Joint, tuple[str, ...]]:
+    """Cells by person, and the names of the persons."""
+    everybody = sorted({p for _, _, p in rows}, key=_digest)
+    cells = Counter((place[q], values, everybody.index(p)) for q, values, p in rows)
+    width = len(rows[0][1]) if rows else 0
+    values = np.array([held for _, held, _ in cells], dtype=np.int32).reshape(len(cells), width).T
+    tuples, people = _int(t for t, _, _ in cells), _int(p for _, _, p in cells)
+    joint, rank = personal_cells(tuples, values, _int(cells.values()), people)
+    return joint, tuple(everybody[i] for i in np.argsort(rank).tolist())
 
 
 def _owned(

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.exact import exact_bincount
-from maskwright.domain.summary import Joint, Owned, Shared, Summary, mixed_words
+from maskwright.domain.summary import Joint, Owned, Shared, Summary, personal_cells
 from maskwright.engines.base import SummarySpec
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Coded, Relation, Runner, check_known
@@ -198,10 +198,7 @@ def _owned(runner: Runner, tuples: list[Ints], q: list[str]) -> Owned:
 def _personal(
     runner: Runner, tuples: list[Ints], q: list[str], s: list[str], named: bool
 ) -> tuple[Joint, tuple[str, ...] | None]:
-    """The cells of each person, and the names of the persons where they are wanted.
-
-    Persons are numbered by what they have: other names for the same people change nothing.
-    """
+    """The cells of each person, and the names of the persons where they are wanted."""
     using = [exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])]
     rows = clauses.select(clauses.columns([*q, *s, "p"]), clauses.relation("coded"), joins=using)
     found = runner.arrays(clauses.count_by(rows, [*q, *s, "p"]), {})
@@ -209,16 +206,7 @@ def _personal(
     values = np.array([found[c] for c in s], dtype=np.int32).reshape(len(s), len(index))
     counts, codes = found["n"].astype(np.int64), found["p"].astype(np.int64)
     numbers, person = np.unique(codes, return_inverse=True)
-    has = np.zeros(len(numbers), dtype=np.uint64)
-    mixed = mixed_words(index)
-    for column in (*values, counts):
-        mixed = mixed_words(mixed + column.astype(np.uint64))
-    np.add.at(has, person.reshape(-1), mixed)
-    rank = np.empty(len(has), dtype=np.int64)
-    rank[np.argsort(has, kind="stable")] = np.arange(len(has))
-    people = rank[person.reshape(-1)]
-    order = np.lexsort((people, *reversed(values), index))
-    joint = Joint(index[order], np.ascontiguousarray(values[:, order]), counts[order], people[order])
+    joint, rank = personal_cells(index, values, counts, person.reshape(-1))
     if not named:
         return joint, None
     listed = runner.arrays(clauses.select(clauses.columns(["p", "u"]), clauses.relation("persons")), {})
