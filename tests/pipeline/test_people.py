@@ -12,7 +12,7 @@ import pytest
 import maskwright as mw
 from maskwright.methods import METHODS
 from maskwright.pipeline.attacking import target_of
-from maskwright.verification.verify import verify_release
+from maskwright.verification.verify import verify_folder
 from tests.amounts import LONG, crossed
 from tests.hospital import hospital_visits
 
@@ -68,7 +68,7 @@ def whose_rows(release: mw.Release, visits: pd.DataFrame) -> tuple[pd.DataFrame,
 )
 def test_classes_hold_people(name: str, recoding: str, visits: pd.DataFrame, tmp_path: Path) -> None:
     release = mw.anonymize(visits, policy(name, recoding), tmp_path / "r")
-    assert verify_release(tmp_path / "r").ok
+    assert verify_folder(tmp_path / "r").ok
     shown, by = whose_rows(release, visits)
     people = shown.groupby(by)["who"].nunique()
     assert people.min() >= (4 if name == "anatomy" else 5)
