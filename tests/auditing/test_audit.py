@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import maskwright as mw
-from maskwright.auditing.strength import IMPOSSIBLE
+from maskwright.auditing.result import IMPOSSIBLE
 from maskwright.domain.exact import to_fraction
 from maskwright.errors import InputError, PolicyError, UsageError
 from maskwright.models import MODELS

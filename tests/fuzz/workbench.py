@@ -19,9 +19,9 @@ from urllib.parse import unquote
 
 from maskwright.errors import UsageError
 from maskwright.workbench import jobs, worker
-from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import AccessKeys
+from maskwright.workbench.serve import create_app
 from maskwright.workbench.workspace import Workspace
 from tests.fuzz.harness import LONGEST_MESSAGE, Target
 from tests.fuzz.requests import DAY, Request, request

@@ -75,7 +75,7 @@ def test_the_bound_counts_it() -> None:
 # what is called like a method there, and is not one: a default that users see, a hierarchy by masks, a lemma, a bound
 OTHER_THINGS = {
     ("policy/policy.py", "optimal-lattice"), ("suggest/sections.py", "optimal-lattice"),
-    ("workbench/editing.py", "optimal-lattice"), ("workbench/pages.py", "optimal-lattice"),
+    ("workbench/forms.py", "optimal-lattice"), ("workbench/pages.py", "optimal-lattice"),
     ("hierarchies/__init__.py", "mask"), ("suggest/hierarchy_guess.py", "mask"), ("suggest/presets.py", "mask"),
     ("promise/lemmas/anatomy_buckets.py", "anatomy"),
 }  # fmt: skip

@@ -16,8 +16,7 @@ from maskwright.errors import Cancelled
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import prepared_run
 from maskwright.report import around
-from maskwright.report.around import look_around, other_settings
-from maskwright.report.search import search_section
+from maskwright.report.around import look_around, other_settings, search_section
 from maskwright.runtime.events import Progress
 from tests.patients import POLICY, patients, write_csv
 

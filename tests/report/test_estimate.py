@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.report.estimate import EXAMPLE, estimate_count
+from maskwright.report.card import EXAMPLE, estimate_count
 from tests.patients import POLICY, patients, write_csv
 
 

@@ -13,8 +13,7 @@ import yaml
 import maskwright as mw
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.pipeline.belief_gates import promises_of
-from maskwright.report.headline import worst_belief
-from maskwright.report.report import report_page
+from maskwright.report.report import report_page, worst_belief
 from tests.patients import POLICY, patients, write_csv
 
 BALANCED = {

@@ -13,10 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from maskwright.workbench.app import create_app
-from maskwright.workbench.connections import server_of
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import AccessKeys
+from maskwright.workbench.serve import create_app, server_of
 from maskwright.workbench.workspace import Workspace
 
 NAME = "0123456789abcdef.localhost"  # under which browsers call; tests need not resolve it

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-from maskwright.workbench.app import create_app
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import AccessKeys
+from maskwright.workbench.serve import create_app
 from maskwright.workbench.workspace import Workspace
 from tests.workbench.conftest import Bench, people
 

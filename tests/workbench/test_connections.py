@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from maskwright.workbench import connections
-from maskwright.workbench.connections import LINES_A_MINUTE, Rationed
+from maskwright.workbench import serve
+from maskwright.workbench.serve import LINES_A_MINUTE, Rationed
 from tests.workbench.conftest import Bench
 
 
@@ -81,7 +81,7 @@ def test_half_open_connections_keep_nobody_out(few: tuple[int, str, Path]) -> No
 
 def test_who_asks_nothing_in_time_is_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing, half a head, half a head after an answer, a body that nobody waits for: also drop by drop."""
-    monkeypatch.setattr(connections, "REQUEST_S", 1.0)
+    monkeypatch.setattr(serve, "REQUEST_S", 1.0)
     port = bench.keys.port
     head = f"GET /static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n".encode()
     body = f"POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 900\r\n\r\n".encode()
@@ -99,7 +99,7 @@ def test_who_asks_nothing_in_time_is_cut_off(bench: Bench, monkeypatch: pytest.M
 
 def test_who_does_not_read_is_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand requests at once, and no answer read: the connection is not kept."""
-    monkeypatch.setattr(connections, "STALLED_S", 0.5)
+    monkeypatch.setattr(serve, "STALLED_S", 0.5)
     port = bench.keys.port
     request = f"GET /static/style.css HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
     with connect(port) as made, pytest.raises(ConnectionError):
@@ -111,7 +111,7 @@ def test_who_does_not_read_is_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPa
 
 def test_requests_that_are_answered_are_not_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """An upload takes as long as it takes, and so does an answer."""
-    monkeypatch.setattr(connections, "REQUEST_S", 0.3)
+    monkeypatch.setattr(serve, "REQUEST_S", 0.3)
 
     def slowly() -> Iterator[bytes]:
         yield b"age,sex\n"
@@ -124,7 +124,7 @@ def test_requests_that_are_answered_are_not_cut_off(bench: Bench, monkeypatch: p
 
 
 def test_a_place_is_taken_from_who_waits_longest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 5)
     bench.client.close()
     first, *others = [connect(bench.keys.port) for _ in range(5) if not time.sleep(0.1)]
     new = connect(
@@ -139,7 +139,7 @@ def test_a_place_is_taken_from_who_waits_longest(bench: Bench, monkeypatch: pyte
 
 def test_messages_are_rationed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
-    monkeypatch.setattr(connections.time, "monotonic", lambda: now)
+    monkeypatch.setattr(serve.time, "monotonic", lambda: now)
     ration = Rationed()
     record = logging.makeLogRecord({"msg": "no %s", "args": ("files",)})
     assert [ration.filter(record) for _ in range(1000)].count(True) == LINES_A_MINUTE

@@ -22,7 +22,6 @@ from maskwright.models import MODELS
 from maskwright.policy.policy import Policy
 from maskwright.workbench import forms
 from maskwright.workbench.api.projects import safe_name
-from maskwright.workbench.formats import as_share, docstring_markup, shown_number
 from maskwright.workbench.hierarchy_editor import (
     as_tree_text,
     built_hierarchy,
@@ -30,6 +29,7 @@ from maskwright.workbench.hierarchy_editor import (
     text_of_tree,
     tree_of,
 )
+from maskwright.workbench.pages import as_share, docstring_markup, shown_number
 from maskwright.workbench.roots import Roots
 
 

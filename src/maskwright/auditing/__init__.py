@@ -24,8 +24,7 @@ from maskwright.auditing.published import (
     open_published,
     stated_models,
 )
-from maskwright.auditing.result import Audit, AuditFinding
-from maskwright.auditing.strength import strongest_verdicts
+from maskwright.auditing.result import Audit, AuditFinding, strongest_verdicts
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes, Ints

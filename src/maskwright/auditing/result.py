@@ -8,9 +8,14 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.classes import Classes
 from maskwright.domain.exact import number_text
+from maskwright.domain.model import Context, Model
 from maskwright.domain.release import json_value
+from maskwright.domain.settings import build_registered
 from maskwright.domain.verdict import Verdict
+from maskwright.errors import InputError, PolicyError
+from maskwright.models import MODELS
 from maskwright.pipeline.attacking import beliefs_above
 from maskwright.report.details import detail_lines
 from maskwright.report.html import Markup, html_page, html_table, joined_markup, tag
@@ -208,3 +213,88 @@ def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     found = list(rows)
     widths = [max((len(row[i]) for row in found), default=0) for i in range(len(found[0]) if found else 0)]
     return ["  ".join(f"{cell:{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in found]
+
+
+MUCH, LITTLE = 10**9, "1e-9"
+FACTS = 20  # how many known facts (c,k)-safety is asked to withstand
+
+# What no table satisfies, per model; a model that is not listed needs more than a table to be measured.
+IMPOSSIBLE: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "k-anonymity": [{"k": MUCH}],
+    "simple-l-diversity": [{"l": MUCH}],
+    "distinct-l-diversity": [{"l": MUCH}],
+    "entropy-l-diversity": [{"l": MUCH}],
+    "recursive-cl-diversity": [{"c": LITTLE, "l": 2}, {"c": LITTLE, "l": 3}],
+    "alpha-k-anonymity": [{"alpha": LITTLE, "k": MUCH}],
+    "p-sensitive-k-anonymity": [{"p": MUCH, "k": MUCH}],
+    "t-closeness": [{"t": 0, "distance": d} for d in ("equal", "ordered", "hierarchical")],
+    "ke-anonymity": [{"k": MUCH, "e": MUCH}],
+    "ck-safety": [{"c": 1, "k": FACTS}],
+    "delta-disclosure": [{"delta": LITTLE}],
+    "beta-likeness": [{"beta": LITTLE}],
+    "delta-presence": [{"delta_min": 0, "delta_max": LITTLE}, {"delta_min": 1, "delta_max": 1}],
+    "k-map": [{"k": MUCH}],
+    "average-risk": [{"max": LITTLE}],
+    "highest-risk": [{"max": LITTLE}],
+}
+
+
+def strongest_verdicts(shown: Classes, classes: Classes, context: Context) -> list[Verdict]:
+    """The strongest verdicts that hold, and those that fail for every setting.
+
+    Args:
+        shown: classes of equal published quasi-identifiers.
+        classes: classes whose sensitive values are published together.
+        context: what distributions are compared with.
+    """
+    found = []
+    for name, settings in IMPOSSIBLE.items():
+        about = MODELS[name].about
+        where = shown if about == "quasi-identifiers" else classes
+        for values in settings:
+            attributes = list(classes.sensitive) if "attribute" in MODELS[name].model_fields else [None]
+            if about == "sensitive" and not classes.sensitive:
+                continue
+            for attribute in attributes:
+                if _makes_sense(name, values, attribute, where, context):
+                    verdict = _strongest(name, values, attribute, where, context)
+                    found += [verdict] if verdict is not None else []
+    return found
+
+
+def _makes_sense(
+    name: str, values: Mapping[str, Any], attribute: str | None, classes: Classes, context: Context
+) -> bool:
+    if name in ("k-map", "delta-presence"):
+        return classes.population is not None
+    ordered = attribute is not None and classes.sensitive[attribute].ordered
+    distance = values.get("distance", "equal")
+    if name == "ke-anonymity" or distance == "ordered":
+        return ordered
+    return distance != "hierarchical" or attribute in context.hierarchies
+
+
+def _strongest(
+    name: str, values: Mapping[str, Any], attribute: str | None, classes: Classes, context: Context
+) -> Verdict | None:
+    about = {"attribute": attribute} if attribute else {}
+    try:
+        impossible = _built(name, {**values, **about})
+        near = impossible.nearest(classes, context)
+        if near is None:
+            return impossible.check(classes, context)
+        return _built(name, {**values, **about, **_settings(near)}).check(classes, context)
+    except (
+        PolicyError,
+        InputError,
+    ):  # the table does not fit the model: several values per person, no numbers …
+        return None
+
+
+def _built(name: str, values: Mapping[str, Any]) -> Model:
+    return build_registered(MODELS, "model", name, values, name)
+
+
+def _settings(near: str) -> dict[str, str]:
+    """`k: 3, e: 2` as the settings it names."""
+    return dict(part.split(": ", 1) for part in near.split(", "))

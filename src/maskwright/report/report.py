@@ -6,16 +6,19 @@ It is made from the release object alone, so that the command line and the workb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from maskwright.attacks import ATTACKS
+from maskwright.domain.adversary import Target
+from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.domain.exact import number_text
-from maskwright.domain.promise import LABELS
+from maskwright.domain.promise import LABELS, Status
 from maskwright.domain.release import Release
 from maskwright.models import MODELS
-from maskwright.report.around import Around
-from maskwright.report.headline import Headline, belief_figure, worst_belief
+from maskwright.report.around import Around, search_section
 from maskwright.report.html import (
     Markup,
     bullet_list,
@@ -27,9 +30,7 @@ from maskwright.report.html import (
     tag,
 )
 from maskwright.report.plan_section import plan_section
-from maskwright.report.promises import promise_section
 from maskwright.report.risk import risk_section
-from maskwright.report.search import search_section
 from maskwright.report.usefulness import examples_section, usefulness_section
 from maskwright.version import __version__
 
@@ -211,3 +212,140 @@ def _repeat(release: Release, source: Mapping[str, Any]) -> Markup:
         html_table(("step", "time"), times, numbers=(1,), caption="How long each step took"),
         folded_details("The policy (also in private/policy.yaml)", policy),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The worst belief of all attacks on values and rows; `status` is explained by `basis`."""
+
+    beliefs: Beliefs
+    status: Status
+    basis: str
+
+
+def worst_belief(release: Release) -> Headline | None:
+    """The worst belief; one in a range of values is none in a value, so that it is no headline."""
+    computed = [b for b in release.beliefs if b.kind != NOT_COMPUTED]
+    counted = [b for b in computed if ATTACKS[b.attack].about != "ranges"]
+    if not counted:
+        return None
+    worst = max(counted, key=lambda b: (b.worst.upper, ATTACKS[b.attack].about == "values", -b.worst.before))
+    status, basis = _basis(release, worst)
+    return Headline(worst, status, basis)
+
+
+def belief_figure(value: Fraction) -> str:
+    """A belief as a large figure: 1/5, or 41%."""
+    return str(value) if value.denominator <= 20 else f"{float(value):.1%}"
+
+
+def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
+    if release.target is None:
+        return "measured", "how the release was made is not known here"
+    if ATTACKS[found.attack].about == "rows":
+        return _of_rows(release.target, found)
+    return _of_values(release, found)
+
+
+def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:
+    """A class shows how many people may be meant, however it was made."""
+    k = max((model.least_size(target.context) for model in target.models), default=1)
+    if target.exact:
+        return (
+            "measured",
+            "the quasi-identifiers are published as they are, so that people can be found by them",
+        )
+    if k > 1 and found.worst.upper <= Fraction(1, k):
+        return (
+            "guaranteed",
+            f"at least {k} people in every class were required, and counted in what was written",
+        )
+    return "measured", "no least number of people in a class was required"
+
+
+def _of_values(release: Release, found: Beliefs) -> tuple[Status, str]:
+    """What the promises of the whole policy say about the belief in a value."""
+    for promise in release.promises:
+        if promise.status == "measured":
+            return "measured", promise.why
+    target = release.target
+    if target is not None and ATTACKS[found.attack].takes & {"facts", "values"}:
+        if target.worlds_alike:
+            return "measured", "the worst facts for this release; knowing the method adds nothing to them"
+        return "measured", "no bound is proven for somebody who knows the method and facts"
+    bounds = [promise.bound for promise in release.promises]
+    largest = max((b for b in bounds if b is not None), default=None)
+    why = release.promises[0].why if release.promises else ""
+    if largest is not None and None not in bounds and found.worst.upper <= largest:
+        return "guaranteed", why
+    return "measured", f"counted in this release; {why}" if why else "no sensitive column was declared"
+
+
+MEANS = (
+    "Guaranteed: a proof names every ingredient of the policy, so that the bound holds for every table, against an "
+    "adversary who knows the policy, the program and everybody's quasi-identifiers, and to whom every assignment of "
+    "values to people that fits the release is equally likely (random worlds). Measured: some ingredient has no proof, "
+    "and the figures are what the attacks found on this release."
+)
+
+
+def promise_section(release: Release) -> Markup:
+    """The promises with their ingredients, earlier looks at the input, and what was not attacked."""
+    label = release.label
+    if not label["promises"]:
+        return Markup("")
+    looks = tag("p", f"{label['earlier_looks'].capitalize()}.")
+    missed = label["not_attacked"]
+    attacked = [tag("p", tag("b", "Not attacked: "), "" if missed else "nothing that concerns this release.")]
+    return page_section(
+        "promised", "What is promised about belief",
+        tag("p", MEANS),
+        *(part for promise in label["promises"] for part in _promise(promise)),
+        looks, *attacked, *([bullet_list(missed)] if missed else []),
+    )  # fmt: skip
+
+
+def _promise(promise: Mapping[str, Any]) -> list[Markup]:
+    good = promise["status"] == "guaranteed"
+    badge = tag("span", promise["label"], class_=f"badge {'good' if good else 'warn'}")
+    names = ", ".join(promise["attributes"])
+    ingredients = promise["ingredients"]
+    rows = [
+        (
+            i["name"],
+            i["setting"],
+            tag(
+                "span",
+                "covered" if i["covered"] else "not covered",
+                class_=f"badge {'good' if i['covered'] else 'warn'}",
+            ),
+            i["lemma"]["title"] if "lemma" in i else "",
+            f"{i['why']}. Covered would be: {i['instead']}." if "instead" in i else f"{i['why']}.",
+        )
+        for i in ingredients
+    ]
+    lemmas = {i["lemma"]["title"]: i["lemma"] for i in ingredients if "lemma" in i}
+    proofs = [
+        tag(
+            "li",
+            tag("b", title),
+            f": {'; '.join(x['conditions'])}. Proof: ",
+            tag("code", x["proof"]),
+            ".",
+        )
+        for title, x in lemmas.items()
+    ]
+    return [
+        tag("h3", f"{names}, adversary {promise['adversary']}"),
+        tag("p", badge),
+        html_table(
+            ("ingredient", "setting", "", "by", "why"),
+            rows,
+            caption="Ingredients of the policy, and what covers each",
+        ),
+        *(
+            [folded_details("What the lemmas ask for, and where they are proven", tag("ul", *proofs))]
+            if proofs
+            else []
+        ),
+    ]

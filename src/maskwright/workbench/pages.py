@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
+from markupsafe import Markup, escape
 
 from maskwright.hierarchies import WAYS
 from maskwright.metrics import METRICS
@@ -19,10 +23,40 @@ from maskwright.suggest.presets import PRESETS
 from maskwright.version import __version__
 from maskwright.workbench import forms, hierarchy_editor
 from maskwright.workbench.api.common import This
-from maskwright.workbench.formats import as_share, docstring_markup, embedded_json, shown_number
 from maskwright.workbench.roots import TABLES
 from maskwright.workbench.security import Refused
 from maskwright.workbench.workspace import NotFound, Project, Workspace, read_json
+
+
+def shown_number(value: Any) -> str:
+    """A measured value for people: thousands with commas, fractions with their decimal."""
+    if isinstance(value, str) and "/" in value:
+        share = Fraction(value)
+        return f"{value} ({float(share):.4g})" if share.denominator <= 1000 else f"{float(share):.4g}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def as_share(value: Any) -> float:
+    """Any measured value as a float, for bars and charts."""
+    try:
+        return float(Fraction(value)) if isinstance(value, str) else float(value)
+    except (ValueError, ZeroDivisionError):
+        return 0.0
+
+
+def embedded_json(value: Any) -> str:
+    """Data for a script, as a block of JSON that no browser executes and nothing inside can end."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def docstring_markup(text: str) -> Markup:
+    """A docstring's `code` and *words* as HTML."""
+    escaped = str(escape(text))
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    return Markup(re.sub(r"(?<!\w)\*(\w[^*]*)\*(?!\w)", r"<em>\1</em>", escaped))  # noqa: S704 - escaped above
+
 
 router = APIRouter(include_in_schema=False)
 templates = Jinja2Templates(Path(__file__).parent / "templates")

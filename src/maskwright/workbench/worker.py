@@ -18,7 +18,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maskwright.domain.hierarchy import TOP
+from maskwright.domain.release import Release
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading
 from maskwright.errors import Cancelled, MaskwrightError, system_refused
+from maskwright.policy.binding import reading_options
 from maskwright.runtime.events import Event
 from maskwright.workbench.turns import Turns
 from maskwright.workbench.workspace import read_json, write_json, write_text
@@ -26,6 +31,7 @@ from maskwright.workbench.workspace import read_json, write_json, write_text
 if TYPE_CHECKING:
     from maskwright.policy.policy import Policy
     from maskwright.suggest.profile import Facts
+
 
 GRACE = 4.0  # seconds that a run gets to stop by itself; then it ends in the middle of whatever it does
 KINDS: dict[str, Callable[[WorkerRun], dict[str, Any]]]
@@ -143,7 +149,6 @@ def _release(run: WorkerRun) -> dict[str, Any]:
     """Publish, and keep a few rows to look at."""
     from maskwright.api import anonymize
     from maskwright.policy.policy import Policy
-    from maskwright.workbench.examples import rows_before_and_after
 
     policy = Policy.load(run.request["policy"])
     destination = Path(run.request["destination"])
@@ -260,3 +265,54 @@ def execute_job(run: WorkerRun) -> None:
 
 if __name__ == "__main__":
     sys.exit(main(Path(sys.argv[1])))
+
+
+ROWS = 12
+
+
+def rows_before_and_after(source: str, release: Release) -> dict[str, Any]:
+    """Rows of the table with what became of them; of releases that are not full-domain, rows of either side."""
+    columns = [c for part in release.parts for c in part.columns if c in release.policy.columns]
+    columns = list(dict.fromkeys(columns))
+    engine = open_engine()
+    try:
+        before = [
+            {c: row[c] for c in columns}
+            for row in engine.sample(engine.open(source, reading_options(release.policy)), ROWS, columns)
+        ]
+        after = {
+            part.name: engine.sample(engine.open(part.table, Reading(format=_format(part.table))), ROWS)
+            for part in release.parts
+        }
+    finally:
+        engine.close()
+    pairs = _paired(before, release) if len(release.parts) == 1 else None
+    return {"columns": columns, "before": before, "after": after, "pairs": pairs}
+
+
+def _format(path: Path) -> Any:
+    return path.suffix.lstrip(".")
+
+
+def _paired(before: list[dict[str, str | None]], release: Release) -> list[dict[str, Any]] | None:
+    """What each row became: its labels at the published levels, or None where its class was suppressed."""
+    grouping = release.grouping
+    if grouping.levels is None or release.policy.recoding.name != "generalise":
+        return None
+    published = {
+        tuple(labels.texts[labels.of_group[g]] for labels in grouping.published_labels)
+        for g in range(grouping.classes.n)
+        if g != grouping.starred
+    }
+    maps = {}
+    for hierarchy, level in zip(grouping.summary.attributes, grouping.levels, strict=True):
+        chosen = hierarchy.levels[level]
+        texts: dict[str | None, str | None] = {None: chosen.labels[chosen.blocks[0]]}
+        texts |= {v: chosen.labels[chosen.blocks[i + 1]] for i, v in enumerate(hierarchy.values)}
+        maps[hierarchy.attribute] = texts
+    result = []
+    for row in before:
+        labels = {name: values.get(row[name], TOP) for name, values in maps.items()}
+        kept = tuple(labels.values()) in published
+        result.append({"before": row, "after": {**row, **labels} if kept else None})
+    return result

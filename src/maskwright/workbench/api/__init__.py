@@ -7,10 +7,22 @@ a policy may carry the `revision` that was read before, as `If-Match`; then a ch
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Any
 
-from maskwright.workbench.api import browser_session, policies, projects, register, runs
+from fastapi import APIRouter, Request, Response
+
+from maskwright.workbench.api import policies, projects, runs
 
 router = APIRouter(prefix="/api")
-for part in (projects, policies, runs, register, browser_session):
+for part in (projects, policies, runs):
     router.include_router(part.router)
+
+
+@router.delete("/session")
+def log_out(request: Request, response: Response) -> dict[str, Any]:
+    """End the session of the browser that calls; the start address opens another as long as the server runs."""
+    keys, session = request.app.state.keys, request.scope.get("session")
+    if session is not None:
+        keys.close_session(session.id)
+    response.headers["set-cookie"] = keys.set_cookie(None)
+    return {"ok": True}

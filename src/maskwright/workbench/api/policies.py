@@ -15,7 +15,7 @@ from maskwright.errors import HierarchyError, PolicyError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Policy
-from maskwright.workbench import editing, forms, hierarchy_editor
+from maskwright.workbench import forms, hierarchy_editor
 from maskwright.workbench.api.common import IfMatch, This
 from maskwright.workbench.jobs import Conflict
 from maskwright.workbench.workspace import DRAFT, NotFound, Project
@@ -78,7 +78,7 @@ def _values(this: Project) -> dict[str, Any]:
     profile = this.profile()
     if profile is None:
         raise Conflict("the table has not been looked at yet; wait for its profile")
-    return editing.empty_policy(profile)
+    return forms.empty_policy(profile)
 
 
 def _saved(this: Project, notes: list[str] | None = None) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def write_policy(this: This, body: PolicyText, if_match: IfMatch = None) -> dict
 @router.put("/projects/{project_id}/roles")
 def set_roles(this: This, body: Roles, if_match: IfMatch = None) -> dict[str, Any]:
     """Set the role of every column, and what means missing."""
-    values, notes = editing.set_roles(_values(this), body.columns, this.profile() or {"columns": []})
+    values, notes = forms.set_roles(_values(this), body.columns, this.profile() or {"columns": []})
     if body.missing is not None:
-        values = editing.set_table(values, body.missing, body.rows, body.unit)
+        values = forms.set_table(values, body.missing, body.rows, body.unit)
     this.save_policy(values, if_match)
     return _saved(this, notes)
 
@@ -143,7 +143,7 @@ def set_hierarchy(this: This, number: int, body: Coarsened, if_match: IfMatch = 
     """Set how a column may be coarsened; refused when it does not fit the values that were seen."""
     name, seen = _column(this, number)
     spec = body.asked().resolved(this.folder, name)
-    policy = Policy.of(editing.set_hierarchy(_values(this), name, spec, body.weight), "policy")
+    policy = Policy.of(forms.set_hierarchy(_values(this), name, spec, body.weight), "policy")
     hierarchy_editor.built_hierarchy(spec, name, seen["values"], policy, this.folder)
     this.save_policy(policy.to_dict(), if_match)
     return _saved(this)
@@ -161,7 +161,7 @@ def set_requirements(this: This, body: Required, if_match: IfMatch = None) -> di
         require.append({"model": name, **forms.model_forms()[name].read(settings, f"require[{i}]")})
     if not require:
         raise PolicyError("ask for something: without a requirement nothing is protected")
-    this.save_policy(editing.with_(_values(this), require=require), if_match)
+    this.save_policy(forms.with_(_values(this), require=require), if_match)
     return _saved(this)
 
 
@@ -169,7 +169,7 @@ def set_requirements(this: This, body: Required, if_match: IfMatch = None) -> di
 def setmethod_from(this: This, body: Chosen, if_match: IfMatch = None) -> dict[str, Any]:
     """Set how the release is found and written."""
     method = method_from(body.method)
-    this.save_policy(editing.with_(_values(this), method=method, recoding=body.recoding), if_match)
+    this.save_policy(forms.with_(_values(this), method=method, recoding=body.recoding), if_match)
     return _saved(this)
 
 
@@ -185,7 +185,7 @@ def method_from(inputs: dict[str, Any]) -> dict[str, Any]:
 @router.put("/projects/{project_id}/levels")
 def set_levels(this: This, body: Levels, if_match: IfMatch = None) -> dict[str, Any]:
     """Publish at given levels (a point of the solution space), or at whatever levels the method finds."""
-    this.save_policy(editing.set_levels(_values(this), body.levels), if_match)
+    this.save_policy(forms.set_levels(_values(this), body.levels), if_match)
     return _saved(this)
 
 
