@@ -32,7 +32,7 @@ NO_SECRET = {
     "attacks/_minimality/row_methods.py",
     "attacks/_minimality/local_credibility.py", "auditing/original.py", "worlds/statements/fact_beliefs.py",
     "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
-    "metrics/prediction.py", "metrics/queries.py", "report/around.py",
+    "metrics/prediction.py", "metrics/queries.py", "report/search.py",
 }  # fmt: skip
 FORBIDDEN_MODULES = {"random", "uuid"}
 FORBIDDEN_NAMES = {

@@ -1,7 +1,9 @@
 """The published table beside the original: who is behind each class, what was changed, whether the order was kept.
 
-Labels are read as `maskwright.auditing.labels` describes. A column with labels that cannot be read is left out of the
-linking, so that what is said is the least that an attacker can do.
+Labels that are read: the value itself, `*`, masked characters (`130**`), ranges (`20-29`, `20..29`, `[20, 30)`, `<50`,
+`≥50`, `50+`), lists (`{a, b}`, `a|b`), shortened dates (`2024-03` for 2024-03-15), and the labels of a hierarchy where
+one is given. A column with labels that cannot be read is left out of the linking, so that what is said is the least
+that an attacker can do.
 """
 
 from __future__ import annotations

@@ -242,6 +242,9 @@ IMPOSSIBLE: Mapping[str, Sequence[Mapping[str, Any]]] = {
 def strongest_verdicts(shown: Classes, classes: Classes, context: Context) -> list[Verdict]:
     """The strongest verdicts that hold, and those that fail for every setting.
 
+    Each model is first asked for the impossible; its own `nearest` then says what these classes would satisfy, and the
+    model with that setting measures them. So a figure here is decided by the code that decides about releases.
+
     Args:
         shown: classes of equal published quasi-identifiers.
         classes: classes whose sensitive values are published together.

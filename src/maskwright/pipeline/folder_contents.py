@@ -21,9 +21,9 @@ from maskwright.folder.saved_state import part_folder, save_census, save_groupin
 from maskwright.pipeline.published_tables import Layout
 from maskwright.policy.policy import Policy
 from maskwright.report import write_data_card, write_report
-from maskwright.report.around import Around
 from maskwright.report.plan_section import frontier_csv, frontier_of
 from maskwright.report.report import Examples
+from maskwright.report.search import NearbySettings
 from maskwright.verification.verify import CLASSES, REFERENCE, file_hash
 from maskwright.version import __version__
 
@@ -57,7 +57,7 @@ class Contents:
     examples: Examples
     reference: Mapping[str, Any]
     source: Mapping[str, Any]
-    around: Around | None = None
+    around: NearbySettings | None = None
 
     @property
     def escaped(self) -> bool:

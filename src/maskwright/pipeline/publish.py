@@ -47,7 +47,7 @@ from maskwright.runtime.events import Event, Progress
 from maskwright.verification.verify import reference_to, released_to
 
 if TYPE_CHECKING:
-    from maskwright.report.around import Around
+    from maskwright.report.search import NearbySettings
 
 EXAMPLES = 5  # rows before and after, in the private report
 
@@ -347,13 +347,13 @@ class Run(Session):
             ) from None
         return release
 
-    def look_around(self, made: _Made) -> Around:
+    def look_around(self, made: _Made) -> NearbySettings:
         """What a stricter or a looser policy would cost, for the private report."""
-        from maskwright.report.around import look_around
+        from maskwright.report.search import try_nearby_settings
 
         with self.step("trying other settings"):
             pieces = [part.piece for part in made.parts]
-            return look_around(pieces, self.job.policy.recoding.exact, self.timings)
+            return try_nearby_settings(pieces, self.job.policy.recoding.exact, self.timings)
 
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""

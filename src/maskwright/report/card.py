@@ -231,7 +231,11 @@ class Estimate:
 
 
 def estimate_count(groups: Sequence[tuple[int, int, int]]) -> Estimate:
-    """What is known of the count, from (n, a, m) of each group."""
+    """What is known of the count, from (n, a, m) of each group.
+
+    In a group of n rows, a of which have the quasi-identifiers in question and m the sensitive values, every way to
+    deal the values to the rows is as likely as any other. So the count has a hypergeometric distribution.
+    """
     mean = sum((Fraction(a * m, n) for n, a, m in groups), Fraction(0))
     spread = (Fraction(a * m * (n - a) * (n - m), n * n * (n - 1)) for n, a, m in groups if n > 1)
     least = sum(max(0, a + m - n) for n, a, m in groups)

@@ -18,7 +18,6 @@ from maskwright.domain.exact import number_text
 from maskwright.domain.promise import LABELS, Status
 from maskwright.domain.release import Release
 from maskwright.models import MODELS
-from maskwright.report.around import Around, search_section
 from maskwright.report.html import (
     Markup,
     bullet_list,
@@ -31,6 +30,7 @@ from maskwright.report.html import (
 )
 from maskwright.report.plan_section import plan_section
 from maskwright.report.risk import risk_section
+from maskwright.report.search import NearbySettings, search_section
 from maskwright.report.usefulness import examples_section, usefulness_section
 from maskwright.version import __version__
 
@@ -43,14 +43,18 @@ CONTENTS = [
 
 
 def write_report(
-    path: Path, release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
+    path: Path,
+    release: Release,
+    examples: Examples,
+    source: Mapping[str, Any],
+    around: NearbySettings | None = None,
 ) -> None:
     """Write the report to a file."""
     path.write_text(report_page(release, examples, source, around), encoding="utf-8")
 
 
 def report_page(
-    release: Release, examples: Examples, source: Mapping[str, Any], around: Around | None = None
+    release: Release, examples: Examples, source: Mapping[str, Any], around: NearbySettings | None = None
 ) -> str:
     """The page. `source` names and fingerprints the input; `around` is what other settings would give."""
     return html_page(

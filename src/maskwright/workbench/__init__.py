@@ -1,18 +1,15 @@
 """The workbench: a local web application for the whole journey from a table to a release that was given out.
 
-    serve.py      `maskwright ui`: the address, the token, the server
+    serve.py      `maskwright ui`: the address, the token, the server, how many may connect; the application put together
     security.py   who may call: Host, Origin, token, session, CSRF; bounded bodies; headers of every answer
-    connections.py  how many may connect, and for how long without asking anything
-    app.py        the application put together; errors as one clear sentence
     api/          the JSON API: everything that changes something
     pages.py      the pages: everything that is only looked at
     workspace.py  projects and the register, as files; roots.py says which files may be opened by path
     jobs.py       runs as processes of their own, with their state on disk; worker.py is what they execute
     turns.py      how many runs go on at a time, and how many wait
     columns.py    the values of columns that are coarsened; of others none are kept
-    editing.py    what the forms do to a policy; the policy file is the only state there is
-    forms.py      forms for models and methods, derived from their own fields and docstrings
-    hierarchies.py  previews of hierarchies, and trees as indented text
+    forms.py      forms for models and methods, from their own fields and docstrings; what they do to a policy
+    hierarchy_editor.py  previews of hierarchies, and trees as indented text
 
 Nothing here is imported unless `maskwright ui` is called.
 """

@@ -1,4 +1,8 @@
-"""Forms for everything that is registered, derived from its own fields and docstring."""
+"""Forms for everything that is registered, derived from its own fields and docstring; and what they do to a policy.
+
+A change takes and gives the plain mapping of a policy file. The result is checked by `Project.save_policy`, and written
+only if it is a valid policy.
+"""
 
 from __future__ import annotations
 
@@ -307,6 +311,6 @@ def set_levels(values: Mapping[str, Any], levels: Mapping[str, str] | None) -> V
     return result
 
 
-def with_(values: Mapping[str, Any], **changes: Any) -> Values:
+def with_sections(values: Mapping[str, Any], **changes: Any) -> Values:
     """Whole sections replaced."""
     return {**copy.deepcopy(dict(values)), **changes}

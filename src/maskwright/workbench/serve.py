@@ -1,4 +1,8 @@
-"""`maskwright ui`: the workspace, the address with its token, and the server."""
+"""`maskwright ui`: the workspace, the address with its token, and the server with its application.
+
+Whoever can reach the port can open connections, with or without a token. They can neither keep others out nor fill the
+memory or the disk: connections that wait give way to new ones, and all limits are stated here.
+"""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def set_requirements(this: This, body: Required, if_match: IfMatch = None) -> di
         require.append({"model": name, **forms.model_forms()[name].read(settings, f"require[{i}]")})
     if not require:
         raise PolicyError("ask for something: without a requirement nothing is protected")
-    this.save_policy(forms.with_(_values(this), require=require), if_match)
+    this.save_policy(forms.with_sections(_values(this), require=require), if_match)
     return _saved(this)
 
 
@@ -169,7 +169,7 @@ def set_requirements(this: This, body: Required, if_match: IfMatch = None) -> di
 def setmethod_from(this: This, body: Chosen, if_match: IfMatch = None) -> dict[str, Any]:
     """Set how the release is found and written."""
     method = method_from(body.method)
-    this.save_policy(forms.with_(_values(this), method=method, recoding=body.recoding), if_match)
+    this.save_policy(forms.with_sections(_values(this), method=method, recoding=body.recoding), if_match)
     return _saved(this)
 
 

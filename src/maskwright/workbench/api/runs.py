@@ -1,4 +1,4 @@
-"""Calls about runs and what they made: start, watch, cancel, download."""
+"""Calls about runs and the releases they made: start, watch, cancel, download; record what was given out."""
 
 from __future__ import annotations
 

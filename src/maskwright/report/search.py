@@ -1,4 +1,4 @@
-"""Around a release: what a stricter or a looser policy would cost, and which other minimal choices there are.
+"""The search: what was looked at, which other minimal choices there are, what other settings would cost.
 
 The search is run again with the next usual k (or l) below and above, on the summary that is at hand, as long as that
 stays a small part of the time that the release took. Nothing is published by it, and no random choice of the release
@@ -37,7 +37,7 @@ SMALL_LATTICE = 2_000  # nodes; the minimal ones of a larger lattice take longer
 
 
 @dataclass(frozen=True)
-class Other:
+class OtherSetting:
     """A release as it would be under another setting; `refused` says why there would be none."""
 
     setting: str
@@ -48,16 +48,16 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Around:
+class NearbySettings:
     """What lies around a release. `note` says what was not looked at, and what that would take."""
 
-    others: Sequence[Other] = ()
+    others: Sequence[OtherSetting] = ()
     minimal: Sequence[MinimalNode] | None = None
     note: str = ""
 
 
 @dataclass
-class Clock:
+class SearchTime:
     """So much time may be spent."""
 
     seconds: float
@@ -72,30 +72,30 @@ class Clock:
         return self.left() <= 0
 
 
-def look_around(pieces: Sequence[Piece], exact: bool, timings: Mapping[str, float]) -> Around:
+def try_nearby_settings(pieces: Sequence[Piece], exact: bool, timings: Mapping[str, float]) -> NearbySettings:
     """Search again with other settings, within a small part of the time the release took."""
     if len(pieces) != 1:
-        return Around(
+        return NearbySettings(
             note="Not looked at for a release of several tables: run it with another setting to see."
         )
     made, task = pieces[0], pieces[0].task
-    clock = Clock(max(AT_LEAST_S, SHARE * sum(timings.values())))
+    clock = SearchTime(max(AT_LEAST_S, SHARE * sum(timings.values())))
     one = timings.get("searching", 0.0)
-    settings = other_settings(task)
+    settings = nearby_settings(task)
     if not settings:
-        return Around((), _minimal(made, clock), "The search has no k or l that could be varied.")
+        return NearbySettings((), _minimal(made, clock), "The search has no k or l that could be varied.")
     if one * len(settings) > clock.seconds:
         seconds = f"{one:.0f} s" if one >= 1.5 else f"{one:.1f} s"
         which = " and ".join(name for name, _ in settings)
         note = f"Not looked at: for {which}, each takes another search of about {seconds}. Run it with that setting"
-        return Around((), None, f"{note} in the policy and another output folder.")
+        return NearbySettings((), None, f"{note} in the policy and another output folder.")
     others = [_describe(made.grouping, replace(task, gates=()), exact, f"{_setting(task)} (this release)")]
     for name, search in settings:
         others.append(_tried(made.method, replace(task, search=search), exact, name, clock))
-    return Around(others, _minimal(made, clock), "")
+    return NearbySettings(others, _minimal(made, clock), "")
 
 
-def other_settings(task: Task) -> list[tuple[str, list[Model]]]:
+def nearby_settings(task: Task) -> list[tuple[str, list[Model]]]:
     """The next looser and the next stricter setting: (in words, the models of the search)."""
     name, value = _varied(task)
     if name is None:
@@ -135,7 +135,7 @@ def _changed(model: Model, task: Task, name: str, value: int, to: int) -> Model:
     return model.model_copy(update={name: type(getattr(model, name))(to)})
 
 
-def _within(clock: Clock, outer: Progress) -> Progress:
+def _within(clock: SearchTime, outer: Progress) -> Progress:
     """Silent, and stopped when the time is over or the user says so."""
 
     def cancelled() -> bool:
@@ -146,35 +146,35 @@ def _within(clock: Clock, outer: Progress) -> Progress:
     return Progress(None, cancelled)
 
 
-def _quietly(task: Task, clock: Clock) -> Task:
+def _quietly(task: Task, clock: SearchTime) -> Task:
     # a fixed seed: nothing of this is published, and a report should be repeatable
     return replace(task, progress=_within(clock, task.progress), rng=np.random.default_rng(0))
 
 
-def _tried(method: Method, task: Task, exact: bool, setting: str, clock: Clock) -> Other:
+def _tried(method: Method, task: Task, exact: bool, setting: str, clock: SearchTime) -> OtherSetting:
     quiet = _quietly(task, clock)
     try:
         quiet.progress.check()
         return _describe(method.group(quiet), task, exact, setting)
     except Cancelled:
         task.progress.check()  # the user wants to stop, not the clock
-        return Other(setting, refused="not looked at: the search took too long for a report")
+        return OtherSetting(setting, refused="not looked at: the search took too long for a report")
     except PolicyNotMet:
-        return Other(setting, refused="no release satisfies it")
+        return OtherSetting(setting, refused="no release satisfies it")
     except MaskwrightError as problem:
-        return Other(setting, refused=str(problem))
+        return OtherSetting(setting, refused=str(problem))
 
 
-def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> Other:
+def _describe(found: Grouping, task: Task, exact: bool, setting: str) -> OtherSetting:
     shown = exact_view(found) if exact else found
     classes, references = found.published_classes, References.of(found, task.context)
     failing = [m.name for m in task.gates if not m.needs() and not references.check(m, classes).ok]
     refused = f"refused by the gate {' and '.join(failing)}" if failing else ""
     loss = information_loss(shown, task.weights)
-    return Other(setting, loss, found.published_rows, found.classes.n, refused)
+    return OtherSetting(setting, loss, found.published_rows, found.classes.n, refused)
 
 
-def _minimal(made: Piece, clock: Clock) -> list[MinimalNode] | None:
+def _minimal(made: Piece, clock: SearchTime) -> list[MinimalNode] | None:
     """Every minimal choice of levels, where the lattice is small."""
     nodes, method, task = made.grouping.trace.nodes, made.method, made.task
     if not method.whole_columns or nodes is None or nodes > SMALL_LATTICE or clock.over():
@@ -204,7 +204,7 @@ ONLY_SEARCHED = (
 )
 
 
-def search_section(release: Release, around: Around | None) -> Markup:
+def search_section(release: Release, around: NearbySettings | None) -> Markup:
     """The section on how the method searched, and what other settings would have given."""
     parts: list[Markup] = []
     for name, grouping in named_groupings(release):
@@ -251,7 +251,7 @@ def _score(entry: Mapping[str, Any]) -> str:
     return _plain(score) if score is not None else ""
 
 
-def _minimal_choices(around: Around | None) -> list[Markup]:
+def _minimal_choices(around: NearbySettings | None) -> list[Markup]:
     if around is None or not around.minimal:
         return []
     first = around.minimal[0].names
@@ -269,7 +269,7 @@ def _minimal_choices(around: Around | None) -> list[Markup]:
     ]
 
 
-def _others(around: Around | None) -> list[Markup]:
+def _others(around: NearbySettings | None) -> list[Markup]:
     """What a stricter or a looser policy would cost."""
     if around is None:
         return []

@@ -15,8 +15,8 @@ from maskwright.domain.method import Piece
 from maskwright.errors import Cancelled
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import prepared_run
-from maskwright.report import around
-from maskwright.report.around import look_around, other_settings, search_section
+from maskwright.report import search
+from maskwright.report.search import nearby_settings, search_section, try_nearby_settings
 from maskwright.runtime.events import Progress
 from tests.patients import POLICY, patients, write_csv
 
@@ -41,7 +41,7 @@ def pieces(source: Path, asked: mw.Policy) -> Iterator[Piece]:
 
 
 def test_the_next_usual_settings(made: Piece, source: Path) -> None:
-    assert [name for name, _ in other_settings(made.task)] == ["k = 3", "k = 5"]
+    assert [name for name, _ in nearby_settings(made.task)] == ["k = 3", "k = 5"]
     for models, expected in [
         ([{"model": "distinct-l-diversity", "l": 3}], ["l = 2", "l = 4"]),
         ([{"model": "simple-l-diversity", "l": 2}], ["l = 3"]),
@@ -49,11 +49,11 @@ def test_the_next_usual_settings(made: Piece, source: Path) -> None:
         ([{"model": "k-anonymity", "k": 2}, {"model": "distinct-l-diversity", "l": 2}], ["k = 3"]),
     ]:
         (piece,) = pieces(source, policy(require=models))
-        assert [name for name, _ in other_settings(piece.task)] == expected
+        assert [name for name, _ in nearby_settings(piece.task)] == expected
 
 
 def test_it_is_what_one_would_get(made: Piece, source: Path) -> None:
-    found = look_around([made], False, {"searching": 0.0})
+    found = try_nearby_settings([made], False, {"searching": 0.0})
     assert [o.setting for o in found.others] == ["k = 4 (this release)", "k = 3", "k = 5"]
     for other, k in zip(found.others, (4, 3, 5), strict=True):
         release = mw.anonymize(source, policy(require=[{"model": "k-anonymity", "k": k}]))
@@ -67,20 +67,22 @@ def test_it_is_what_one_would_get(made: Piece, source: Path) -> None:
 def test_why_there_would_be_none(source: Path) -> None:
     huge = policy(require=[{"model": "k-anonymity", "k": 20}], method={"name": "optimal-lattice"})
     (piece,) = pieces(source, huge)
-    assert look_around([piece], False, {}).others[-1].refused == "no release satisfies it"  # k = 50 of 40
+    assert (
+        try_nearby_settings([piece], False, {}).others[-1].refused == "no release satisfies it"
+    )  # k = 50 of 40
     gate = {"model": "highest-risk", "max": "1/10", "use": "gate"}
     (piece,) = pieces(source, policy(require=[{"model": "k-anonymity", "k": 10}, gate]))
-    refused = {o.setting: o.refused for o in look_around([piece], False, {}).others}
+    refused = {o.setting: o.refused for o in try_nearby_settings([piece], False, {}).others}
     assert refused["k = 5"] == "refused by the gate highest-risk"
     assert refused["k = 10 (this release)"] == ""
 
 
 def test_it_takes_no_more_time_than_it_may(made: Piece, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = look_around([made], False, {"searching": 30.0, "reading": 1.0})
+    found = try_nearby_settings([made], False, {"searching": 30.0, "reading": 1.0})
     assert not found.others
     assert "k = 3 and k = 5" in found.note and "about 30 s" in found.note
-    monkeypatch.setattr(around, "AT_LEAST_S", 0.0)
-    found = look_around([made], False, {"searching": 0.0})
+    monkeypatch.setattr(search, "AT_LEAST_S", 0.0)
+    found = try_nearby_settings([made], False, {"searching": 0.0})
     assert [o.refused[:14] for o in found.others[1:]] == ["not looked at:"] * 2
     assert found.minimal is None
 
@@ -88,7 +90,7 @@ def test_it_takes_no_more_time_than_it_may(made: Piece, monkeypatch: pytest.Monk
 def test_the_user_can_still_stop(made: Piece) -> None:
     stopped = replace(made, task=replace(made.task, progress=Progress(None, lambda: True)))
     with pytest.raises(Cancelled, match="nothing was published"):
-        look_around([stopped], False, {})
+        try_nearby_settings([stopped], False, {})
 
 
 def test_the_release_does_not_depend_on_it(source: Path, tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_the_release_does_not_depend_on_it(source: Path, tmp_path: Path) -> None
 
 def test_the_page_shows_it(source: Path, made: Piece) -> None:
     release = mw.anonymize(source, policy())
-    text = search_section(release, look_around([made], False, {}))
+    text = search_section(release, try_nearby_settings([made], False, {}))
     assert "k = 4 (this release)" in text and "k = 5" in text
     assert f"All minimal choices of levels: {len(mw.minimal_nodes(source, policy()))}" in text
     assert "stricter" not in search_section(release, None)
