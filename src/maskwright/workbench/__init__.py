@@ -1,6 +1,6 @@
 """The workbench: a local web application for the whole journey from a table to a release that was given out.
 
-    serve.py      `maskwright ui`: the address, the token, the server, how many may connect; the application put together
+    serve.py      `maskwright ui`: the address, the token, the server with its limits; the application put together
     security.py   who may call: Host, Origin, token, session, CSRF; bounded bodies; headers of every answer
     api/          the JSON API: everything that changes something
     pages.py      the pages: everything that is only looked at
