@@ -263,10 +263,6 @@ def execute_job(run: WorkerRun) -> None:
         run.finish(ok=False, error=f"{kind}; this is a bug, please report it")
 
 
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
-
-
 ROWS = 12
 
 
@@ -316,3 +312,7 @@ def _paired(before: list[dict[str, str | None]], release: Release) -> list[dict[
         kept = tuple(labels.values()) in published
         result.append({"before": row, "after": {**row, **labels} if kept else None})
     return result
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
