@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,6 +38,7 @@ def pages() -> dict[Path, str]:
         DOCS / "policy.schema.json": json.dumps(policy_schema(), indent=1, ensure_ascii=False) + "\n",
         DOCS / "reference.md": reference(),
         DOCS / "promise.md": promises(),
+        DOCS / "how-it-works.md": packages(),
         **comparison(),
     }
 
@@ -77,15 +80,11 @@ INGREDIENTS: dict[str, dict[str, Any]] = {
 
 def promises() -> str:
     """promise.md with its table: what each ingredient does to the promise of each method."""
-    page = DOCS / "promise.md"
-    before, rest = page.read_text(encoding="utf-8").split("<!-- table -->")
-    _, after = rest.split("<!-- end of table -->")
     lines = ["| method | " + " | ".join(INGREDIENTS) + " |", "| --- |" + " --- |" * len(INGREDIENTS)]
     for name, method in METHOD_SETTINGS.items():
         cells = [promised(method, changes) for changes in INGREDIENTS.values()]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    table = "\n".join(lines)
-    return f"{before}<!-- table -->\n{table}\n<!-- end of table -->{after}"
+    return between(DOCS / "promise.md", "table", "\n".join(lines))
 
 
 def promised(method: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
@@ -146,7 +145,33 @@ def _defaults(values: Mapping[str, float]) -> None:
     Minimality.model_rebuild(force=True)
 
 
+def packages() -> str:
+    """how-it-works.md with its picture: the packages in the order in which they may import each other."""
+    contracts = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]
+    layers = next(c["layers"] for c in contracts["contracts"] if c["type"] == "layers")
+    lines = ["```text"]
+    for layer in layers:
+        names = [name.strip() for name in layer.split("|")]
+        for i, name in enumerate(names):
+            docstring = import_module(name).__doc__ or ""
+            first = " ".join(docstring.split("\n\n")[0].split())
+            rule = "─" if len(names) == 1 else "┌" if i == 0 else "└" if i == len(names) - 1 else "│"
+            lines.append(f"{rule} {name.removeprefix('maskwright.'):20} {first}")
+    lines.append("```")
+    return between(DOCS / "how-it-works.md", "packages", "\n".join(lines))
+
+
+def between(page: Path, name: str, text: str) -> str:
+    """A page with this text between the marks of a name."""
+    before, rest = page.read_text(encoding="utf-8").split(f"<!-- {name} -->")
+    _, after = rest.split(f"<!-- end of {name} -->")
+    return f"{before}<!-- {name} -->\n{text}\n<!-- end of {name} -->{after}"
+
+
 def reference() -> str:
+    """reference.md: everything that is registered, with its settings."""
     lines = [
         "# Reference",
         "",
@@ -170,7 +195,8 @@ def settings(cls: type[Registered]) -> str:
     """The fields of a class: `k`, `objective` = information-loss …"""
     parts = []
     for name, field in cls.model_fields.items():
-        default = "" if field.is_required() or field.default is None else f" = {field.default}"
+        value = field.get_default(call_default_factory=True)
+        default = "" if field.is_required() or value is None else f" = {value}"
         parts.append(f"`{name}`{default}")
     return ", ".join(parts)
 

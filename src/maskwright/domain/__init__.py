@@ -1,1 +1,1 @@
-"""Frozen values: policy, hierarchy, summary, grouping, verdict, beliefs, release; exact arithmetic."""
+"""Frozen values: hierarchy, summary, grouping, verdict, beliefs, release; exact arithmetic."""

@@ -1,0 +1,1 @@
+"""The pipeline: from a policy and a table to a release folder; `publish.py` is read top to bottom."""

@@ -1,4 +1,4 @@
-"""What is guaranteed, and why: the lemmas, one file each, and the promise of a whole policy (`policy.py`).
+"""What is guaranteed, and why: the lemmas, one file each, and the promise of a whole policy (`policy_promise.py`).
 
 A policy is a function from a table to everything that its run makes public. It is *guaranteed* to keep a bound on
 belief when for every table, every release that it can make, every person of the table (published or not) and every

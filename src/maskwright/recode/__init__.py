@@ -1,1 +1,1 @@
-"""From a grouping to a plan for the engine: one module per recoding."""
+"""From a grouping to a plan for the engine: what each row is published with."""
