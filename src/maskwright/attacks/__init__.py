@@ -22,11 +22,12 @@ ATTACKS: Registry[Attack] = Registry(
         "intersection": "intersection:Intersection",
         "passing-columns": "passing_columns:PassingColumns",
         "learned": "learned:Learned",
+        "downcoding": "downcoding:Downcoding",
     },
 )
 
 # the others are about sensitive values: where there are none, they need not even be imported
-WITHOUT_VALUES = frozenset({"linkage", "intersection"})
+WITHOUT_VALUES = frozenset({"linkage", "intersection", "downcoding"})
 
 
 def __getattr__(name: str) -> Any:

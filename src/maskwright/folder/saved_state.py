@@ -90,6 +90,7 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         ],
         "levels": grouping.levels,
         "starred": grouping.starred,
+        "labelling": grouping.labelling,
         "groups": grouping.classes.n,
         "search": json_value(grouping.search),
         "trace": {n: v for n, v in asdict(grouping.trace).items() if n != "together"},
@@ -146,6 +147,7 @@ def load_grouping(folder: Path) -> Grouping:
         summary, allocation, labels, classes, levels, words["starred"], dict(words["search"]),
         _published(words["published"], arrays, sensitive), _changes(words["changed"], arrays), ancestors,
         renderings=_renderings(words.get("renderings"), arrays, labels), trace=_trace(words, arrays),
+        labelling=words.get("labelling", "levels"),
     )  # fmt: skip
 
 

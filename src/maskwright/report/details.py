@@ -32,6 +32,12 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         lines.append(
             f"values that are not called sensitive: {hidden:,}; the commonest has a share of {share}"
         )
+    if cells := m.get("generalised_cells"):
+        share = m["determined_cells"] / cells
+        lines.append(
+            f"generalised cells whose labels tell how many rows of their class lie where: {m['determined_cells']:,} of "
+            f"{cells:,} ({share:.1%})"
+        )
     if "links" in m:
         lines += link_lines(m["links"])
     if "estimated" in m:

@@ -20,6 +20,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.settings import build_registered
 from maskwright.methods import METHODS
 from tests.attacks.test_absence import by_listing
+from tests.attacks.test_downcoding import by_listing as downcoded
 from tests.differential.subjects import Subject
 from tests.differential.subjects.lattices import task_of
 from tests.differential.subjects.models import model_of, population
@@ -386,6 +387,39 @@ def passing_columns(rng: Random) -> str:
     return "certain" if worst == 1 else "uncertain"
 
 
+def downcoding(rng: Random) -> str:
+    """Local recoding of one column with a tree: every class by listing the assignments that fit its label."""
+    values = [f"{rng.choice('ab')}{rng.choice('123')}" for _ in range(rng.randint(3, 7))]
+    letters = {v[0]: sorted({w for w in values if w[0] == v[0]}) for v in values}
+    column = {"role": "quasi-identifier", "hierarchy": {"tree": letters}}
+    policy = {
+        "version": 1, "columns": {"q": column}, "require": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "local-recoding"},
+    }  # fmt: skip
+    release = mw.anonymize(pa.table({"q": values}), policy)
+    kept = [c for c in Counter(release.table["q"].to_pylist()).items() if c[0] not in values]
+    if release.grouping.labelling == "levels":
+        return "one level"
+    found, worst, determined = mw.attack(release, "downcoding"), (Fraction(0), Fraction(0)), 0
+    merges = any(len(members) > 1 for members in letters.values()) and len(letters) > 1
+    for label, rows in kept:
+        covered = values if label == "*" else letters[label]
+        parts = (
+            [letters[x] for x in sorted(letters)]
+            if label == "*" and merges
+            else [[v] for v in sorted(set(covered))]
+        )
+        inside = [v for v in values if v in covered]
+        shares = [Fraction(sum(v in part for v in inside), len(inside)) for part in parts]
+        after = downcoded(shares, rows, lambda there: len(there) > 1)
+        worst = max(worst, *((b, -a) for a, b in zip(shares, after, strict=True)))
+        determined += rows * (rows == len(parts) == 2)
+    assert (found.worst.after, -found.worst.before) == worst
+    assert found.measures["generalised_cells"] == sum(rows for _, rows in kept)
+    assert found.measures["determined_cells"] == determined
+    return "determined" if determined else "wide" if kept else "exact"
+
+
 def _subject(name: str, case: Any, *expect: str) -> Subject:
     return Subject("attack", name, case, expect)
 
@@ -400,5 +434,6 @@ SUBJECTS = [
     _subject("absence", absence, "dropped"),
     _subject("background-join", background_join, "certain", "uncertain"),
     _subject("intersection", intersection, "more together", "no more"),
+    replace(_subject("downcoding", downcoding, "determined", "wide"), weight=0.2),
     replace(_subject("passing-columns", passing_columns, "apart", "certain", "uncertain"), weight=0.2),
 ]

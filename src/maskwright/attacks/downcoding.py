@@ -1,0 +1,219 @@
+"""Downcoding: what the form of a label tells about the values that it hides [Cohen 2022].
+
+Where a label is the *smallest* that covers its group, the group's rows are not all on one side of it: in no single
+child of a block, and at both ends of a range; and every value of a listed set occurs. Somebody who knows how values
+are distributed, and nobody's quasi-identifiers, concludes more than the distribution says. Labels of levels that were
+chosen for the whole table tell nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maskwright.attacks._shared.secrets import label_text
+from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
+from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.classes import Ints
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import Hierarchy
+
+Shares = tuple[Fraction, ...]
+MOST_LISTED = 12  # values of a set whose subsets are counted
+SMALLEST = {
+    "block": "the label is the smallest block around its class, so that its rows do not all lie in one part of it",
+    "range": "the label is the smallest range around its class, so that both ends occur",
+    "set": "the label lists the values of its class, so that each of them occurs",
+}
+NOTHING = Belief(Fraction(0), Fraction(0), "nobody", "no label covers more than one value")
+
+
+class Downcoding(Attack):
+    """The belief in a finer value of a quasi-identifier, from the form of the label that hides it."""
+
+    name: ClassVar[str] = "downcoding"
+    about: ClassVar[About] = "ranges"
+    takes: ClassVar[frozenset[Knowledge]] = frozenset()
+
+    def applies(self, target: Target) -> bool:
+        """Whether labels were made group by group, and quasi-identifiers are not published as they are."""
+        return target.grouping.labelling != "levels" and not target.exact
+
+    def run(self, target: Target, adversary: Adversary) -> Beliefs:
+        """The worst belief in a finer value, and how many cells are determined by their labels."""
+        grouping = target.grouping
+        names = [hierarchy.attribute for hierarchy in grouping.summary.attributes]
+        found = [_of_column(grouping, a, (target.levels or {}).get(name)) for a, name in enumerate(names)]
+        columns = dict(zip(names, found, strict=True))
+        worst = max((f["worst"] for f in found), key=lambda b: (b.after, -b.before), default=NOTHING)
+        measures: dict[str, Any] = {
+            "columns": columns,
+            "generalised_cells": sum(f["generalised_cells"] for f in found),
+            "determined_cells": sum(f["determined_cells"] for f in found),
+        }
+        return Beliefs(self.name, adversary.name, "exact", worst, measures)
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What a label hides: names and shares of its parts, and what is known of a group under it.
+
+    Attributes:
+        names: of the children of a block, or of the values of a range or a set.
+        shares: of each of them among the rows of the table that the label covers.
+        form: "block": not all rows in one part; "range": both ends occur; "set": every part occurs.
+    """
+
+    names: tuple[str, ...]
+    shares: Shares
+    form: str
+
+    def beliefs(self, rows: int) -> Shares:
+        """P(a row lies in each part), given that a group of so many rows has this label."""
+        if self.form == "block":
+            return split_beliefs(self.shares, rows)
+        return range_beliefs(self.shares, rows) if self.form == "range" else set_beliefs(self.shares, rows)
+
+    def determines(self, rows: int) -> bool:
+        """Whether it is known how many of the rows lie in each part."""
+        occurring = sum(1 for share in self.shares if share)
+        if self.form == "range":
+            return rows == 2
+        return rows == occurring and (self.form == "set" or rows == 2)
+
+
+def split_beliefs(shares: Shares, rows: int) -> Shares:
+    """P(a row lies in each child), given that the rows do not all lie in one: (p − pⁿ)/(1 − Σ pⁿ)."""
+    apart = 1 - sum((p**rows for p in shares), Fraction(0))
+    return tuple((p - p**rows) / apart if apart else p for p in shares)
+
+
+def range_beliefs(shares: Shares, rows: int) -> Shares:
+    """P(a row has each value), given that the lowest and the highest value occur among the rows."""
+    low, high = shares[0], shares[-1]
+    both = 1 - (1 - low) ** rows - (1 - high) ** rows + (1 - low - high) ** rows
+    found = []
+    for i, p in enumerate(shares):
+        without_low = Fraction(0) if i == 0 else (1 - low) ** (rows - 1)
+        without_high = Fraction(0) if i == len(shares) - 1 else (1 - high) ** (rows - 1)
+        inside = 0 < i < len(shares) - 1
+        without_both = (1 - low - high) ** (rows - 1) if inside else Fraction(0)
+        found.append(p * (1 - without_low - without_high + without_both) / both if both else p)
+    return tuple(found)
+
+
+def set_beliefs(shares: Shares, rows: int) -> Shares:
+    """P(a row has each value), given that every value occurs among the rows (inclusion and exclusion)."""
+    parts, all_occur = range(len(shares)), Fraction(0)
+    mine = [Fraction(0)] * len(shares)
+    for size in range(len(shares) + 1):
+        for left_out in combinations(parts, size):
+            rest, sign = 1 - sum((shares[i] for i in left_out), Fraction(0)), (-1) ** size
+            all_occur += sign * rest**rows
+            for i in parts:
+                if i not in left_out:
+                    mine[i] += sign * shares[i] * rest ** (rows - 1)
+    return tuple(m / all_occur for m in mine) if all_occur else shares
+
+
+def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dict[str, Any]:
+    """The figures of one quasi-identifier; `allowed`: the levels that its labels may come from, where restricted."""
+    hierarchy = grouping.summary.attributes[a]
+    held = np.bincount(grouping.summary.codes[a], grouping.summary.rows, len(hierarchy.values) + 1).astype(
+        np.int64
+    )
+    worst, generalised, determined, not_counted = NOTHING, 0, 0, 0
+    shown = grouping.published_labels[a]
+    for label, codes, sizes in _labels_with_sizes(grouping, a):
+        generalised += int(sizes.sum())
+        hidden = _hidden(grouping, a, label, codes, held, allowed)
+        if hidden is None:
+            not_counted += int(sizes.sum())
+            continue
+        for rows, many in zip(*np.unique(sizes, return_counts=True), strict=True):
+            beliefs = hidden.beliefs(int(rows))
+            determined += int(rows * many) * hidden.determines(int(rows))
+            best = max(range(len(beliefs)), key=lambda i: (beliefs[i], -hidden.shares[i]))
+            if (beliefs[best], -hidden.shares[best]) > (worst.after, -worst.before):
+                text = label_text(shown.texts[label])
+                whom = f"a row of a class of {rows} with {hierarchy.attribute} {text}"
+                worst = Belief(
+                    hidden.shares[best], beliefs[best], whom, f"{SMALLEST[hidden.form]}: {hidden.names[best]}"
+                )
+    return {
+        "worst": worst, "generalised_cells": generalised, "determined_cells": determined, "not_counted": not_counted,
+    }  # fmt: skip
+
+
+def _labels_with_sizes(grouping: Grouping, a: int) -> Iterator[tuple[int, Ints, Ints]]:
+    """Every label that covers several values: its number, the codes that occur under it, the rows of its groups."""
+    labels, allocation = grouping.labels[a], grouping.allocation
+    there = allocation.groups >= 0
+    if grouping.starred is not None:
+        there &= allocation.groups != grouping.starred
+    codes = grouping.summary.codes[a][allocation.tuples[there]].astype(np.int64)
+    of_row = labels.of_group[allocation.groups[there]]
+    sizes = grouping.classes.rows
+    for label in np.flatnonzero(labels.coverage > 1).tolist():
+        groups = np.flatnonzero(labels.of_group == label)
+        groups = groups[groups != (-1 if grouping.starred is None else grouping.starred)]
+        if len(groups):
+            yield label, np.unique(codes[of_row == label]), sizes[groups]
+
+
+def _hidden(
+    grouping: Grouping, a: int, label: int, codes: Ints, held: Ints, allowed: Sequence[int] | None
+) -> Hidden | None:
+    """What a label hides; None: a label that mixes missing values in, or a set of too many values."""
+    hierarchy, text = grouping.summary.attributes[a], grouping.labels[a].texts[label]
+    if 0 in codes.tolist():
+        return None
+    if _by_blocks(grouping, hierarchy, allowed):
+        usable = range(len(hierarchy.levels)) if allowed is None else sorted(allowed)
+        for number in sorted(usable, key=lambda j: (int(hierarchy.heights[j]), j)):
+            level = hierarchy.levels[number]
+            blocks = np.unique(level.blocks[codes])
+            if len(blocks) == 1 and level.labels[int(blocks[0])] == text:
+                return _block(hierarchy, number, int(blocks[0]), held, usable)
+        return None
+    inside = np.arange(codes.min(), codes.max() + 1) if hierarchy.ordered else codes
+    if not hierarchy.ordered and len(inside) > MOST_LISTED:
+        return None
+    names = tuple(hierarchy.values[c - 1] for c in inside.tolist())
+    return Hidden(names, _shares(held[inside]), "range" if hierarchy.ordered else "set")
+
+
+def _by_blocks(grouping: Grouping, hierarchy: Hierarchy, allowed: Sequence[int] | None) -> bool:
+    """Whether the labels of a column are blocks of its hierarchy; otherwise they are ranges, or lists of values."""
+    if grouping.labelling == "blocks" or allowed is not None:
+        return True
+    return len(hierarchy.levels) > 2 and not (grouping.labelling == "ranges" and hierarchy.ordered)
+
+
+def _block(hierarchy: Hierarchy, number: int, block: int, held: Ints, usable: Sequence[int]) -> Hidden | None:
+    """A block of a level, divided by the usable finer level that divides it least; None: there is none."""
+    inside = np.flatnonzero(hierarchy.levels[number].blocks == block)
+    inside = inside[inside > 0]
+    finer = [
+        j
+        for j in sorted(usable, key=lambda j: -int(hierarchy.heights[j]))
+        if j != number
+        and hierarchy.refines[j, number]
+        and len(np.unique(hierarchy.levels[j].blocks[inside])) > 1
+    ]
+    if not finer:
+        return None
+    level = hierarchy.levels[finer[0]]
+    children, where = np.unique(level.blocks[inside], return_inverse=True)
+    sums = np.bincount(where.reshape(-1), held[inside], len(children)).astype(np.int64)
+    return Hidden(tuple(str(level.labels[c]) for c in children.tolist()), _shares(sums), "block")
+
+
+def _shares(rows: Ints) -> Shares:
+    total = int(rows.sum())
+    return tuple(Fraction(int(r), total) for r in rows.tolist())
