@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import pyarrow as pa
 import pytest
@@ -16,6 +16,7 @@ import maskwright as mw
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Decisions, Method, Task
+from maskwright.domain.rules import Rule
 from maskwright.methods import METHODS
 from maskwright.methods.optimal_lattice import OptimalLattice
 
@@ -108,6 +109,31 @@ def test_no_attack_or_proof_imports_a_method() -> None:
             n.id for n in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(n, ast.Name)
         }
         assert not names & classes, file
+
+
+# what translates rules into integers: kernels, and the methods that have one of their own
+TRANSLATORS = {
+    "kernels/compiled.py", "kernels/rule_checks.py", "methods/_rows/collecting.py", "methods/alpha_k_local.py",
+}  # fmt: skip
+
+
+def test_only_kernels_ask_of_which_kind_a_rule_is() -> None:
+    """What follows from a rule is a member of it (`Conclusions`): adding one is one class and its kernel."""
+    root = Path(mw.__path__[0])
+    kinds = {kind.__name__ for kind in get_args(Rule)}
+    assert len(kinds) == 6
+    asking = set()
+    for file in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "isinstance"
+            ):
+                named = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+                if named & kinds:
+                    asking.add(file.relative_to(root).as_posix())
+    assert asking == TRANSLATORS
 
 
 def test_only_the_report_reads_the_figures_of_a_search() -> None:

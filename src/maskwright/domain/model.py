@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from maskwright.domain.classes import Classes, Ints
 from maskwright.domain.distances import ValueTree
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.domain.rules import Closeness, Rule, ShareAtMost, SizeAtLeast
+from maskwright.domain.rules import Rule
 from maskwright.domain.sample import Sample
 from maskwright.domain.settings import Registered
 from maskwright.domain.value_sets import SetColumn
@@ -95,8 +94,7 @@ class Model(Registered):
 
     def least_size(self, context: Context) -> int:
         """The k below which a class is *small*: suppression by size removes classes with fewer people."""
-        sizes = [rule.k for rule in self.kernel(context) or () if isinstance(rule, SizeAtLeast)]
-        return max(sizes, default=1)
+        return max((rule.size for rule in self.kernel(context) or ()), default=1)
 
     def is_local(self) -> bool:
         """Does a class pass or fail by itself? If not, dropping other classes can change its verdict."""
@@ -149,13 +147,5 @@ def fewest_rows(models: Iterable[Model], context: Context, named: bool = True) -
     found = [1]
     for model in models:
         found.append(model.least_size(context))
-        found += [_by_rule(rule, named) for rule in model.kernel(context) or ()]
+        found += [rule.fewest_rows(named) for rule in model.kernel(context) or ()]
     return max(found)
-
-
-def _by_rule(rule: Rule, named: bool) -> int:
-    if isinstance(rule, SizeAtLeast):
-        return rule.k
-    if isinstance(rule, ShareAtMost):
-        return math.ceil(1 / rule.share) if rule.share and (named or rule.sets is None) else 1
-    return 1 if isinstance(rule, Closeness) else math.ceil(rule.l)

@@ -16,7 +16,6 @@ from pydantic import Field, model_validator
 
 from maskwright.domain.grouping import Grouping, Trace
 from maskwright.domain.method import Decisions, Method, Sets, Task
-from maskwright.domain.rules import DistinctAtLeast, ShareAtMost
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.anatomize import (
@@ -108,10 +107,10 @@ class Anatomy(Method):
     def _by_the_models(self, task: Task, attribute: str) -> int:
         """The largest l that a model asks of the attribute."""
         wanted = [
-            math.ceil(1 / rule.share) if isinstance(rule, ShareAtMost) else rule.l
+            rule.different
             for model in task.search
             for rule in model.kernel(task.context) or ()
-            if isinstance(rule, ShareAtMost | DistinctAtLeast) and rule.attribute == attribute
+            if rule.different is not None and rule.looks_at == attribute
         ]
         if not wanted:
             raise PolicyError(

@@ -20,7 +20,6 @@ from maskwright.domain.exact import Exact
 from maskwright.domain.grouping import Grouping, Trace
 from maskwright.domain.method import Decisions, Method, Sets, Task
 from maskwright.domain.model import Context, Model
-from maskwright.domain.rules import SizeAtLeast
 from maskwright.domain.sensitive import Count
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.partition import Int32s
@@ -131,4 +130,4 @@ def _implied_by_buckets(model: Model, context: Context, bucket: int) -> bool:
     if model.about == "sensitive":
         return model.least_size(context) <= bucket
     rules = model.kernel(context)
-    return rules is not None and all(isinstance(r, SizeAtLeast) and r.k <= bucket for r in rules)
+    return rules is not None and all(r.looks_at is None and r.size <= bucket for r in rules)

@@ -20,7 +20,6 @@ from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.grouping import Changes, Grouping
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Decisions, Method, RowShare, Task
-from maskwright.domain.rules import ShareAtMost
 from maskwright.domain.sensitive import Chosen, Positive
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
@@ -82,8 +81,8 @@ class Mask(Method):
                 raise PolicyError(f"method mask: the value {unknown[0]!r} does not occur in {attribute!r}")
             sensitive = [domain.index(v) + 1 for v in self.values]
         rules = [
-            r for m in task.search for r in m.kernel(task.context) or ()
-            if isinstance(r, ShareAtMost) and r.attribute == attribute
+            r.cap for m in task.search for r in m.kernel(task.context) or ()
+            if r.cap is not None and r.looks_at == attribute
         ]  # fmt: skip
         if ell is None or sensitive is None:
             if len(rules) != 1 or rules[0].sets is None or len(rules[0].sets) != 1:

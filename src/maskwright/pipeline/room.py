@@ -106,8 +106,9 @@ def bounds_of(models: Sequence[Model], method: Method, context: Context) -> Iter
                 every = " of every value" if wanted.sets is None else ""
                 by = f" (for which {method.name} needs l-diversity with l = {text_of(wanted.l)}{every})"
         for rule in used.kernel(context) or ():
-            if isinstance(rule, ShareAtMost) and rule.attribute in context.reference and rule.share < 1:
-                yield Bound(model, rule.share, used.use == "search", holders_of(rule, context), by)
+            cap = rule.cap
+            if cap is not None and cap.attribute in context.reference and cap.share < 1:
+                yield Bound(model, cap.share, used.use == "search", holders_of(cap, context), by)
 
 
 def added_models(models: Sequence[Model], method: Method) -> list[Model]:

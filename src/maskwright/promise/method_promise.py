@@ -15,7 +15,7 @@ from maskwright.domain.grouping import Trace
 from maskwright.domain.method import Method
 from maskwright.domain.model import Context, Model
 from maskwright.domain.promise import Lemma
-from maskwright.domain.rules import Rule, ShareAtMost, SizeAtLeast
+from maskwright.domain.rules import Rule, ShareAtMost
 from maskwright.promise.lemmas.value_blind import BLIND
 
 
@@ -83,7 +83,7 @@ def _unproven(why: str) -> MethodPromise:
 
 def largest_share(models: Sequence[Model], context: Context, attribute: str) -> tuple[Fraction | None, bool]:
     """The largest share of a value that a published group can show, by the models; and: of every value?"""
-    rules = [r for r in _rules(models, context) if isinstance(r, ShareAtMost) and r.attribute == attribute]
+    rules = [r.cap for r in _rules(models, context) if r.cap is not None and r.looks_at == attribute]
     whole = [r.share for r in rules if r.sets is None or _all_covered(r, context)]
     if whole or not rules:
         return min(whole, default=None), True
@@ -132,11 +132,11 @@ def _only_test(looked: Sequence[Model], context: Context) -> ShareAtMost | None:
     found: set[ShareAtMost] = set()
     for model in looked:
         for rule in model.kernel(context) or (None,):
-            if isinstance(rule, SizeAtLeast):
+            if rule is not None and rule.looks_at is None:
                 continue
-            if not isinstance(rule, ShareAtMost):
+            if rule is None or rule.cap is None:
                 return None
-            found.add(rule)
+            found.add(rule.cap)
     if len({(rule.attribute, rule.sets) for rule in found}) != 1:
         return None
     return min(found, key=lambda rule: rule.share)

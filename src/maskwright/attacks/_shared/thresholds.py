@@ -17,7 +17,6 @@ from maskwright.attacks._minimality.refusals import RefusedParts
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.model import Context, Model
-from maskwright.domain.rules import ShareAtMost, SizeAtLeast
 from maskwright.domain.segments import class_sums, exact_product
 from maskwright.worlds.counting.credibility import Merged
 
@@ -57,16 +56,17 @@ def thresholds_of(models: Sequence[Model], context: Context) -> list[Threshold] 
         if rules is None:
             return None
         for rule in rules:
-            if isinstance(rule, SizeAtLeast):
+            if rule.looks_at is None:
                 continue
-            if not isinstance(rule, ShareAtMost):
+            cap = rule.cap
+            if cap is None:
                 return None
-            sets = rule.sets
+            sets = cap.sets
             if sets is None:
-                sets = tuple((code + 1,) for code in range(len(context.domains.get(rule.attribute, ()))))
+                sets = tuple((code + 1,) for code in range(len(context.domains.get(cap.attribute, ()))))
             for codes in sets:
-                key = rule.attribute, frozenset(codes)
-                found[key] = min(rule.share, found.get(key, rule.share))
+                key = cap.attribute, frozenset(codes)
+                found[key] = min(cap.share, found.get(key, cap.share))
     return [Threshold(attribute, codes, share) for (attribute, codes), share in found.items()]
 
 

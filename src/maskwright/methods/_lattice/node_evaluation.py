@@ -15,7 +15,7 @@ from maskwright.domain.classes import Classes, Ints, Originals
 from maskwright.domain.method import Task
 from maskwright.domain.model import Context, Model
 from maskwright.domain.references import count_matches
-from maskwright.domain.rules import DistinctAtLeast, Rule, SizeAtLeast
+from maskwright.domain.rules import Rule
 from maskwright.domain.sample import weight_totals
 from maskwright.domain.summary import Summary
 from maskwright.kernels.node_check import Check, ClassFates, NodeProblem, summarise_node
@@ -92,7 +92,7 @@ class Evaluator:
         none = np.zeros(classes.n, dtype=np.int64)
         rules = model.kernel(self.task.context)
         if self.task.summary.shared is not None:  # people do not add up: only these rules stay monotone
-            rules = tuple(r for r in rules or () if isinstance(r, SizeAtLeast | DistinctAtLeast))
+            rules = tuple(r for r in rules or () if r.adds_up)
         if rules is not None:
             return _max_of([decide_classes(rule, classes)[1] for rule in rules], none)
         if not model.is_local():

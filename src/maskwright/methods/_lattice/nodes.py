@@ -37,7 +37,6 @@ from maskwright.domain.classes import Ints
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Decisions, Method, RowShare, Task
 from maskwright.domain.model import Model
-from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
 from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
 from maskwright.kernels.node_check import Check, Checks, NodeProblem
 from maskwright.methods._lattice import infeasibility
@@ -82,22 +81,22 @@ def upward_closed(task: Task, problem: NodeProblem) -> tuple[bool, str]:
 def _counts_people(task: Task, model: Model) -> bool:
     """Is the model monotone even where the people of two classes do not add up?"""
     rules = model.kernel(task.context)
-    return rules is not None and all(isinstance(rule, SizeAtLeast | DistinctAtLeast) for rule in rules)
+    return rules is not None and all(rule.adds_up for rule in rules)
 
 
 def _only_sizes(task: Task, model: Model) -> bool:
     """Does every class that is large enough satisfy the model?"""
     rules = model.kernel(task.context)
     return rules is not None and all(
-        isinstance(rule, SizeAtLeast) or (isinstance(rule, DistinctAtLeast) and _always(task, rule))
+        rule.looks_at is None or (rule.adds_up and _one_value(task, rule.looks_at, rule.different))
         for rule in rules
     )
 
 
-def _always(task: Task, rule: DistinctAtLeast) -> bool:
+def _one_value(task: Task, attribute: str, different: int | None) -> bool:
     """One value is asked for, and nobody's is missing."""
-    complete = task.summary.shared is None and bool((task.summary.sensitive[rule.attribute].codes > 0).all())
-    return rule.l <= 1 and complete
+    complete = task.summary.shared is None and bool((task.summary.sensitive[attribute].codes > 0).all())
+    return different is not None and different <= 1 and complete
 
 
 def most_groups(task: Task) -> int | None:
@@ -110,9 +109,9 @@ def most_groups(task: Task) -> int | None:
     rules = (rule for model in task.search for rule in model.kernel(task.context) or ())
     bounds = []
     for rule in rules:
-        if isinstance(rule, DistinctAtLeast):
-            frequencies = [f for f in task.summary.sensitive[rule.attribute].totals[1:].tolist() if f]
-            bounds.append(max_groups([frequencies], rule.l))
+        if rule.adds_up and rule.looks_at is not None and rule.different is not None:
+            frequencies = [f for f in task.summary.sensitive[rule.looks_at].totals[1:].tolist() if f]
+            bounds.append(max_groups([frequencies], rule.different))
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -257,7 +256,7 @@ class Nodes:
     def least(self) -> int:
         """Smaller classes are never published."""
         rules = (rule for model in self.task.search for rule in model.kernel(self.task.context) or ())
-        least = max((rule.k for rule in rules if isinstance(rule, SizeAtLeast)), default=1)
+        least = max((rule.size for rule in rules), default=1)
         return max(least, self.problem.least) if self.problem.by_size else least
 
     def look(self, number: int) -> Seen:

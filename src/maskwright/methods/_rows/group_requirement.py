@@ -11,7 +11,6 @@ from maskwright.domain.classes import Classes, Ints
 from maskwright.domain.method import Task
 from maskwright.domain.model import fewest_rows
 from maskwright.domain.references import coded_as, context_of_rows
-from maskwright.domain.rules import SizeAtLeast
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.rows import Rows
@@ -56,7 +55,7 @@ class GroupRequirement:
             rules = model.kernel(self.context)
             if rules is None:
                 return list(self.rows.summary.sensitive)
-            names |= {rule.attribute for rule in rules if not isinstance(rule, SizeAtLeast)}
+            names |= {rule.looks_at for rule in rules if rule.looks_at is not None}
         return [name for name in self.rows.summary.sensitive if name in names]
 
     def passing(self, order: Int32s, lo: Ints, hi: Ints) -> Bools:
