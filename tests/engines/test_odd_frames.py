@@ -92,3 +92,13 @@ def test_damaged_words_of_a_parquet_file(tmp_path: Path) -> None:
         assert "pyarrow cannot read it" in str(examine(path, "parquet").unread)
     except InputError as refused:
         assert "damaged" in str(refused)
+
+
+def test_whole_numbers_beyond_64_bits_stay_exact() -> None:
+    """They were read as floating numbers, and published as 1.18e+21."""
+    many = [2**70 + i // 4 for i in range(8)]
+    passing = {"role": "insensitive", "near_unique": "allow"}
+    made = published(pd.DataFrame(PEOPLE).assign(x=pd.Series(many, dtype=object)), passing)
+    assert sorted(made["x"]) == sorted(map(str, many))
+    with pytest.raises(InputError, match="a column has a type that cannot be read"):
+        published(pl.DataFrame({**PEOPLE, "x": many}), passing)

@@ -239,3 +239,34 @@ def test_many_values_are_counted_without_listing_them() -> None:
     seen = look_at(engine, table, table.columns[0], 6001)  # type: ignore[arg-type]
     assert (seen.distinct, seen.missing, seen.unique_rows, seen.complete) == (6000, 1, 6000, False)
     assert [call for call, _ in engine.calls] == ["domain", "uniqueness"]
+
+
+def test_codes_of_an_account_are_no_diagnoses() -> None:
+    found = guessed("status_of_existing_checking_account", ["A11", "A12", "A13", "A14"] * 50)
+    assert (found.role, found.topic) == ("quasi-identifier", None)
+    assert guessed("hauptgrund", ["A11", "C50", "E11", "I10"] * 50).role == "sensitive"
+    assert guessed("grund", ["E11.9", "E11.0", "E10.1"] * 50).role == "sensitive"
+
+
+def test_a_survey_weight_is_no_body_measure() -> None:
+    for name in ("instance_weight", "fnlwgt", "Sample Weight"):
+        assert guessed(name, [str(1000 + i % 40) for i in range(400)]).topic == "survey-weight"
+    assert guessed("weight", ["60", "70", "80"] * 30).topic == "body"
+
+
+def test_a_year_ago_is_no_year() -> None:
+    found = guessed("live_in_this_house_1_year_ago", ["Yes", "No", "Not in universe under 1 year old"] * 30)
+    assert (found.role, found.topic) == ("quasi-identifier", None)
+    assert guessed("weeks_worked_in_year", [str(i % 53) for i in range(500)]).topic is None
+    assert guessed("year", ["94", "95"] * 40).topic is None
+    assert guessed("year", ["1994", "1995"] * 40).topic == "year"
+
+
+def test_names_of_the_accident_register() -> None:
+    values = [str(i % 90) for i in range(400)]
+    assert [guessed(n, values).topic for n in ("iage", "isex", "irace")] == ["age", "sex", "ethnicity"]
+
+
+def test_a_telephone_of_two_values_is_none() -> None:
+    assert guessed("telephone", ["yes", "none"] * 40).role == "quasi-identifier"
+    assert guessed("telephone", [f"0{i}" for i in range(80)]).role == "identifier"

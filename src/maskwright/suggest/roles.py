@@ -23,6 +23,7 @@ IDENTIFYING = {
     "e-mail addresses", "web addresses", "network addresses", "keys or hashes", "bank accounts",
     "social security numbers", "telephone numbers",
 }  # fmt: skip
+YES_OR_NO = 3  # a telephone of so few values says whether there is one
 FIRST_YEAR, LAST_YEAR = 1850, 2100
 NUMERIC_TOPICS = {"age", "birth-year", "year", "body", "household", "money", "result"}
 
@@ -62,7 +63,7 @@ def _identifying(facts: Facts) -> Guess | None:
     if facts.looks_like in IDENTIFYING:
         return Guess("identifier", facts.looks_like, f"the values look like {facts.looks_like}: dropped")
     topic = identifier_topic(facts.name)
-    if topic is not None:
+    if topic is not None and not (topic.key in ("phone", "email") and facts.distinct <= YES_OR_NO):
         return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
     if facts.free_text:
         return Guess(
@@ -88,6 +89,8 @@ def _by_name(facts: Facts) -> Guess | None:
         return _date("date", f"a date{event}: others may know when something happened to somebody")
     if topic is None:
         return None
+    if topic.key == "year" and not is_years(facts):
+        return None  # "1_year_ago", "weeks_in_year"
     if topic.key == "date":
         return None  # "visit" or "death" with values that are no dates: what they look like decides
     if topic.role == "sensitive":
@@ -141,7 +144,7 @@ def _unread(facts: Facts, topic: Topic) -> tuple[str, ...]:
 
 
 def _by_pattern(facts: Facts) -> Guess | None:
-    if facts.looks_like == "ICD-10 codes" and not facts.near_unique:
+    if facts.looks_like == "ICD-10 codes" and not facts.near_unique and _several_chapters(facts):
         return Guess("sensitive", "health", "the values look like ICD-10 codes, i.e. diagnoses")
     if facts.looks_like in ("UK postcodes", "ZIP codes"):
         return Guess("quasi-identifier", "postcode", f"the values look like {facts.looks_like}")
@@ -178,6 +181,12 @@ def _by_count(facts: Facts) -> Guess:
         return Guess("quasi-identifier", None, careful)
     note = "many values and no hierarchy but full suppression: give it a tree or a file, or drop it"
     return Guess("quasi-identifier", None, careful, (note,))
+
+
+def _several_chapters(facts: Facts) -> bool:
+    """Diagnoses are of several chapters, or are written with a point; codes of one letter (A11, A12) may not be."""
+    pointed = sum("." in v for v in facts.values)
+    return len({v[:1] for v in facts.values}) >= 3 or pointed * 5 >= len(facts.values)
 
 
 def looks_like_dates(facts: Facts) -> bool:

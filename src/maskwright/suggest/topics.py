@@ -138,6 +138,11 @@ IDENTIFIERS = (
         "admission_id record_id",
     ),
     Topic(
+        "survey-weight", "identifier", "a survey weight (the policy's `weight` may name it)",
+        "fnlwgt pweight perwt instance_weight sample_weight sampling_weight survey_weight person_weight final_weight "
+        "replicate_weight design_weight weighting hochrechnungsfaktor",
+    ),
+    Topic(
         "biometric", "identifier", "a biometric feature or image",
         "photo foto image picture fingerprint face voice_print biometric biometrie portrait",
     ),
@@ -165,7 +170,7 @@ TOPICS = (
     ),
     Topic(
         "age", "quasi-identifier", "an age",
-        "age alter lebensalter edad ~altersgruppe",
+        "age iage agep alter lebensalter edad ~altersgruppe",
     ),
     Topic(
         "orientation", "sensitive", "sex life or sexual orientation",
@@ -177,7 +182,7 @@ TOPICS = (
         "conditions comorbidity symptom symptoms hiv aids cancer tumor tumour health krankheit erkrankung "
         "befund maladie sante diagnostic pathology pathologie patologia enfermedad diagnostico salud "
         "disability behinderung handicap "
-        "pregnant pregnancy schwanger mental psychiatric depression infection infektion injury verletzung "
+        "pregnant pregnancy schwanger mental psychiatric depression infection infektion injury iinjury verletzung "
         "outcome complication allergy allergie covid diabetes ~diagnos ~krankheit ~erkrankung ~symptom",
     ),
     Topic(
@@ -224,11 +229,11 @@ TOPICS = (
     ),
     Topic(
         "sex", "quasi-identifier", "sex or gender",
-        "sex gender geschlecht sexe genre sexo genero ~geschlecht",
+        "sex isex gender geschlecht sexe genre sexo genero ~geschlecht",
     ),
     Topic(
         "ethnicity", "quasi-identifier", "race or ethnicity",
-        "race ethnicity ethnic ethnic_group hispanic ethnie origine raza etnia herkunft ancestry tribe "
+        "race irace ihispanic ethnicity ethnic ethnic_group hispanic ethnie origine raza etnia herkunft ancestry tribe "
         "skin_color skin_colour",
     ),
     Topic(
@@ -264,7 +269,7 @@ TOPICS = (
     ),
     Topic(
         "state", "quasi-identifier", "a state or region",
-        "state region province bundesland kanton canton departement provincia estado prefecture "
+        "state istatenum region province bundesland kanton canton departement provincia estado prefecture "
         "~bundesland",
     ),
     Topic(

@@ -161,8 +161,17 @@ def _plain_series(series: Any) -> Any:
         return series
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     if inferred in ("string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime"):
-        return series if inferred in ("string", "empty") else series.infer_objects()
+        if inferred in ("string", "empty"):
+            return series
+        plain = series.infer_objects()
+        if inferred != "integer" or plain.dtype != object or _fits_64_bits(plain):
+            return plain
+        # longer than 64 bits: a floating number would not be the same any more, a text is
     return series.map(lambda value: text_of_mixed(value, series.name)).astype(object)
+
+
+def _fits_64_bits(series: Any) -> bool:
+    return all(-(1 << 63) <= value < 1 << 63 for value in series.dropna())
 
 
 def text_of_mixed(value: Any, name: object) -> str | None:
