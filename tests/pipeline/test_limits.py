@@ -21,7 +21,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.cli.commands import main
-from maskwright.engines.duckdb import watching
+from maskwright.engines.duckdb import database
 from maskwright.errors import Cancelled, DestinationError, HierarchyError, PolicyError, UsageError
 from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Event
@@ -376,7 +376,7 @@ def test_cancelling_stops_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     Only the watching thread hears of it, so that nothing but a query that was interrupted can end the run.
     """
-    monkeypatch.setattr(watching, "EVERY", 0.01)
+    monkeypatch.setattr(database, "EVERY", 0.01)
     source = fine(3_000_000, tmp_path / "fine.parquet")
     steps: list[str] = []
     asked_at: list[float] = []

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import Beliefs
-from maskwright.domain.model import Need
 from maskwright.domain.references import furnished_classes
 from maskwright.domain.release import Release
 from maskwright.domain.verdict import Measured, Verdict, plain_number
@@ -19,6 +18,7 @@ from maskwright.metrics import METRICS
 from maskwright.pipeline import history
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.pipeline.job import Job, engine_of
+from maskwright.pipeline.parts import needs_of
 from maskwright.pipeline.publish import Run
 from maskwright.pipeline.session import Prepared, prepared_run
 from maskwright.policy.binding import reading_options
@@ -189,8 +189,7 @@ def _measured(ready: Prepared, node: MinimalNode, options: dict[str, Any]) -> Ch
     target = Target(
         grouping, resolved.models, method, task.context, task.census, weights=task.weights, levels=task.levels
     )
-    needs = frozenset[Need]().union(*(model.needs() for model in resolved.models))
-    classes = furnished_classes(grouping, needs, task.census)
+    classes = furnished_classes(grouping, needs_of(resolved.models), task.census)
     measured = {
         name: m.measure(grouping, resolved.weights) for name, m in METRICS.items() if not m.on_request
     }

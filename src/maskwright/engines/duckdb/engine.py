@@ -19,9 +19,8 @@ from maskwright.domain.value_sets import SetColumn
 from maskwright.engines.base import Reading, Recount, Table
 from maskwright.engines.duckdb import formulas as spreadsheet
 from maskwright.engines.duckdb import grouped, ordered, recounting
-from maskwright.engines.duckdb.database import Database, told
+from maskwright.engines.duckdb.database import Database, told, watched
 from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, open_postgres
-from maskwright.engines.duckdb.watching import watched
 from maskwright.engines.readers import frames, postgres
 from maskwright.engines.readers.csv_files import Stamp
 from maskwright.engines.sql import clauses, coarsening, expansion, preparing, recoding, set_columns

@@ -26,7 +26,6 @@ from maskwright.runtime.events import Progress
 sessions.need_pyspark()
 
 from maskwright.engines.spark import (  # noqa: E402 - they import pyspark
-    spark_grouped,
     spark_recoding,
     spark_recounting,
     writing,
@@ -151,7 +150,7 @@ class SparkEngine(SqlEngine):
         """The published table, a view that is evaluated when it is read."""
         t, name = self._own(table), self._runner.new_name("published")
         if isinstance(plan, GroupPlan):
-            recoded = spark_grouped.recode_groups(self._runner, t, plan, name)
+            recoded = spark_recoding.recode_groups(self._runner, t, plan, name)
         else:
             recoded = spark_recoding.recode_columns(self._runner, t, plan, name)
         return _published(t, name, recoded, plan.key, plan.n_rows)
@@ -160,7 +159,7 @@ class SparkEngine(SqlEngine):
         """Two tables with the same group numbers, views that are evaluated when they are read."""
         t = self._own(table)
         names = self._runner.new_name("quasi"), self._runner.new_name("sensitive")
-        recoded = spark_grouped.bucketize_groups(self._runner, t, plan, names)
+        recoded = spark_recoding.bucketize_groups(self._runner, t, plan, names)
         made = [
             _published(t, n, r, f"{plan.key} {i}", plan.n_rows)
             for i, (n, r) in enumerate(zip(names, recoded, strict=True))

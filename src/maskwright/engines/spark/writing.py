@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from maskwright.domain.spreadsheets import FIRST, HARMLESS, MARKED, RUNS, Formulas, escape_cell
 from maskwright.engines.duckdb import formulas as spreadsheet
 from maskwright.engines.spark.runner import raise_if_stopped
-from maskwright.engines.spark.spark_grouped import PIECE, derived_key
+from maskwright.engines.spark.spark_recoding import PIECE, derived_key
 from maskwright.errors import DestinationError, InputError
 
 if TYPE_CHECKING:
