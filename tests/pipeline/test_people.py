@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.methods import METHODS
+from maskwright.metrics.distributions import attribute_distributions, attribute_total_variation
 from maskwright.pipeline.attacking import target_of
 from maskwright.verification.verify import verify_folder
 from tests.amounts import LONG, crossed
@@ -80,6 +82,51 @@ def test_classes_hold_people(name: str, recoding: str, visits: pd.DataFrame, tmp
             merged[tuple(str(x.texts[x.of_group[group]]) for x in grouping.published_labels)] += size
         if len(merged) == grouping.classes.n:  # no two groups share their labels
             assert sorted(merged.values()) == sorted(people.tolist())
+
+
+@pytest.mark.parametrize("name", ["optimal-lattice", "samarati", "local-recoding"])
+def test_risks_and_distributions_are_those_of_people(name: str, visits: pd.DataFrame, tmp_path: Path) -> None:
+    """Who is alone, vulnerable, found by rows; what rows show: all of it counted with pandas."""
+    asked = policy(name, "generalise") | {"require": [{"model": "k-anonymity", "k": 2}]}
+    asked["method"] |= {"suppression": "1/20"} if name == "optimal-lattice" else {}
+    release = mw.anonymize(visits, asked, tmp_path / "r")
+    shown, by = whose_rows(release, visits)
+    found = next(b for b in release.beliefs if b.attack == "linkage")
+    quasi = ["birth_year", "sex", "zip"]
+    for side, table, columns, who in (("before", visits, quasi, "patient_id"), ("after", shown, by, "who")):
+        people = table.groupby(columns)[who].transform("nunique")
+        smallest = people.groupby(table[who]).min()
+        assert found.measures[side]["people"] == len(smallest)
+        assert found.measures[side]["unique"] == (smallest == 1).sum()
+        assert found.measures[side]["smallest_class"] == people.min()
+        assert float(Fraction(found.measures[side]["average"])) == pytest.approx((1 / smallest).mean())
+        mine = table.groupby([*columns, who]).size()
+        share = mine / table.groupby(columns).size().reindex(mine.index.droplevel(who)).to_numpy()
+        assert float(found.measures["by_rows"][side]) == pytest.approx(share.max())
+    assert found.worst.after == found.measures["by_rows"]["after"] >= Fraction(1, int(people.min()))
+    assert found.measures["vulnerable_people"] == 0  # k = 2 is kept
+    spread = attribute_distributions(release.grouping)["disease"]
+    values = release.grouping.summary.sensitive["disease"].values
+    for part, table in zip(spread, (visits, shown), strict=True):
+        wanted = table["disease"].value_counts(normalize=True)
+        assert part[1:].tolist() == pytest.approx([wanted.get(v, 0.0) for v in values])
+    if len(shown) == len(visits):
+        assert attribute_total_variation(release.grouping)["disease"] == 0
+
+
+def test_people_below_k_are_counted_once(visits: pd.DataFrame) -> None:
+    """A class per combination: vulnerable is who is in some class of fewer than five people."""
+    asked = policy("optimal-lattice", "generalise")
+    asked["require"] = [{"model": "k-anonymity", "k": 1}]
+    for name in ("birth_year", "zip"):
+        asked["columns"][name] |= {"levels": [0]}
+    asked["columns"]["sex"] = {"role": "quasi-identifier", "levels": [0]}
+    release = mw.anonymize(visits, asked)
+    found = next(b for b in release.beliefs if b.attack == "linkage")
+    people = visits.groupby(["birth_year", "sex", "zip"])["patient_id"].transform("nunique")
+    alone = people.groupby(visits["patient_id"]).min() < 2  # without a k: a chance above 1/2
+    assert found.measures["vulnerable_people"] == alone.sum() > 0
+    assert found.measures["vulnerable_share"] == Fraction(int(alone.sum()), len(alone))
 
 
 def dropped_people(release: mw.Release) -> int:

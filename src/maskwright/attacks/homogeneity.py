@@ -23,6 +23,7 @@ from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     accompanying_figures,
+    dropped_people,
     gather_counts,
     in_words,
     people_in_words,
@@ -86,7 +87,7 @@ def _column_measures(target: Target, secrets: Secrets, only: bool) -> dict[str, 
     published = int(secrets.sizes.sum())
     if grouping.summary.owned is not None:
         worst, vulnerable = worst_person(grouping, secrets, threshold)
-        published = grouping.summary.owned.n_people
+        published = grouping.summary.n_people - dropped_people(grouping)
     distance = class_distances(grouping.published_classes.sensitive[secrets.attribute], whole, "equal")
     farthest = distance.argmax()
     return {
@@ -158,14 +159,7 @@ def _people_of_cells(grouping: Grouping) -> Ints:
 
 def rows_with_secrets(grouping: Grouping, secrets: Secrets) -> ValueCounts:
     """The rows of each class that hold each secret."""
-    return gather_counts(known_counts(published_rows(grouping, secrets.attribute)), secrets.sets)
-
-
-def published_rows(grouping: Grouping, attribute: str) -> ValueCounts:
-    """How many rows of each class are published with each value, whosever they are."""
-    _, groups, codes, rows = grouping.shown_cells(attribute)
-    vc = grouping.summary.sensitive[attribute]
-    return ValueCounts.collect(vc.values, grouping.classes.n, groups, codes, rows, vc.ordered)
+    return gather_counts(known_counts(grouping.row_counts(secrets.attribute)), secrets.sets)
 
 
 def worst_person(grouping: Grouping, secrets: Secrets, bound: Fraction) -> tuple[Belief, int]:

@@ -11,6 +11,7 @@ The journalist without a list: how many of the population match is estimated fro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -18,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks._shared.secrets import HALF, dropped_people, people_in_words
+from maskwright.attacks._shared.secrets import HALF, dropped_people, in_words, people_in_words
+from maskwright.attacks.homogeneity import OwnedRows
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs, Kind
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import exact_bincount
 from maskwright.domain.grouping import Grouping, exact_view
 from maskwright.domain.references import class_weights, count_matches, furnished_classes
 from maskwright.domain.sample import Floats, Sample, weight_totals
@@ -51,9 +54,16 @@ class Linkage(Attack):
         """The worst chance to match a person to the right row, and risks before and after."""
         grouping = exact_view(target.grouping) if target.exact else target.grouping
         before, after = grouping.summary.tuple_sizes, grouping.classes.sizes
-        measures: dict[str, Any] = {"before": _class_risks(before), "after": _class_risks(after)}
+        own = _own_classes(grouping)
+        measures: dict[str, Any] = {
+            "before": _class_risks(before, own.before),
+            "after": _class_risks(after, own.after),
+        }
         matching, estimated = _matching_people(target, grouping), sampled_risks(target, grouping)
         worst, kind = _prosecutor(grouping, before), EXACT
+        if own.rows is not None:
+            measures["by_rows"] = {"before": own.rows.before, "after": own.rows.after}
+            worst = own.rows
         if matching is not None:
             theirs, now = matching
             measures["journalist"] = {
@@ -69,8 +79,9 @@ class Linkage(Attack):
         if self.unique_sets:
             measures["singled_out"] = self._uniques(grouping, before)
         limit = _limit(target)
-        vulnerable = int(after[after * limit.numerator < limit.denominator].sum())
-        published = int(after.sum())
+        published = int(measures["after"]["people"])
+        smallest, people = _people_by_size(after, own.after)
+        vulnerable = int(people[smallest * limit.numerator < limit.denominator].sum())
         measures |= {
             "threshold": limit,
             "vulnerable_people": vulnerable,
@@ -157,32 +168,88 @@ def _limit(target: Target) -> Fraction:
     return Fraction(1, k) if k > 1 else HALF
 
 
-def _class_risks(sizes: Ints) -> dict[str, object]:
-    """Re-identification risks of classes of these sizes (people)."""
-    people, smallest = int(sizes.sum()), int(sizes.min())
-    unique = int((sizes == 1).sum())
+@dataclass(frozen=True, eq=False)
+class _OwnClasses:
+    """Where people have several rows: the size of the smallest class of each person, before and after.
+
+    `rows` is the chance that a row of a class, drawn at random, is one of the person's, at worst. None: all of them
+    have one row.
+    """
+
+    before: Ints | None = None
+    after: Ints | None = None
+    rows: Belief | None = None
+
+
+def _own_classes(grouping: Grouping) -> _OwnClasses:
+    summary = grouping.summary
+    cells = summary.personal
+    if cells is None or cells.people is None:
+        return _OwnClasses()
+    owned = OwnedRows.of(grouping)
+    raw = np.unique(cells.people * summary.n_tuples + cells.tuples, return_inverse=True)
+    held = exact_bincount(raw[1].reshape(-1), cells.rows, len(raw[0]))
+    tuples = raw[0] % summary.n_tuples
+    first = max(_ratios(held, summary.rows[tuples]))
+    top = int(np.argmax(owned.rows / owned.sizes[owned.group]))
+    r, n = int(owned.rows[top]), int(owned.sizes[owned.group[top]])
+    belief = Belief(
+        first, Fraction(r, n), f"somebody with {r} of the {n} rows with {in_words(grouping, int(owned.group[top]))}",
+        "a row of the class, drawn at random, is one of theirs this often",
+    )  # fmt: skip
+    before = _smallest_of_each(raw[0] // summary.n_tuples, summary.tuple_sizes[tuples])
+    return _OwnClasses(before, _smallest_of_each(owned.person, grouping.classes.sizes[owned.group]), belief)
+
+
+def _ratios(numerators: Ints, denominators: Ints) -> list[Fraction]:
+    """The distinct fractions of two lists of whole numbers."""
+    pairs = np.unique(np.stack([numerators, denominators]), axis=1)
+    return [Fraction(a, b) for a, b in pairs.T.tolist()]
+
+
+def _smallest_of_each(people: Ints, sizes: Ints) -> Ints:
+    """The least of the sizes of each person who occurs."""
+    order = np.argsort(people, kind="stable")
+    return np.minimum.reduceat(sizes[order], np.flatnonzero(np.diff(people[order], prepend=-1)))
+
+
+def _people_by_size(sizes: Ints, own: Ints | None) -> tuple[Ints, Ints]:
+    """Sizes of classes, and how many people are in one of this size; `own`: of each person the smallest class."""
+    if own is None:
+        return sizes, sizes
+    kinds, people = np.unique(own, return_counts=True)
+    return kinds, people
+
+
+def _class_risks(sizes: Ints, own: Ints | None = None) -> dict[str, object]:
+    """Re-identification risks of classes of these sizes (people); `own`: of each person the smallest class."""
+    kinds, counts = _people_by_size(sizes, own)
+    people, smallest = int(counts.sum()), int(sizes.min())
+    unique = int(counts[kinds == 1].sum())
+    found = zip(counts.tolist(), kinds.tolist(), strict=True)
+    chances = len(sizes) if own is None else sum((Fraction(n, size) for n, size in found), Fraction(0))
     return {
         "classes": len(sizes),
         "people": people,
         "smallest_class": smallest,
         "highest": str(Fraction(1, smallest)),
-        "average": str(Fraction(len(sizes), people)),
+        "average": str(Fraction(chances) / people),
         "unique": unique,
         "unique_share": unique / people,
-        "sizes": _size_histogram(sizes),
+        "sizes": _size_histogram(kinds, counts),
     }
 
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
-def _size_histogram(sizes: Ints) -> list[dict[str, object]]:
+def _size_histogram(sizes: Ints, people: Ints) -> list[dict[str, object]]:
     """The number of people by the size of their class."""
     result: list[dict[str, object]] = []
     for low, high in zip(EDGES, (*EDGES[1:], None), strict=True):
         inside = (sizes >= low) & (sizes < high) if high else sizes >= low
         text = str(low) if high == low + 1 else f"{low}-{high - 1}" if high else f"{low}+"
-        result.append({"size": text, "people": int(sizes[inside].sum())})
+        result.append({"size": text, "people": int(people[inside].sum())})
     return result
 
 

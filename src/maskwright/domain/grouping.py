@@ -209,6 +209,14 @@ class Grouping:
             np.concatenate([left[there], changes.rows]),
         )
 
+    def row_counts(self, attribute: str) -> ValueCounts:
+        """How many rows of each class are published with each value, whosever they are."""
+        if self.summary.joint is not None:
+            return self.published_classes.sensitive[attribute]
+        _, groups, codes, rows = self.shown_cells(attribute)
+        vc = self.summary.sensitive[attribute]
+        return ValueCounts.collect(vc.values, self.classes.n, groups, codes, rows, vc.ordered)
+
     @property
     def discernibility(self) -> int:
         """Sum of squared class sizes, plus (suppressed rows) × (all rows)."""
@@ -254,7 +262,7 @@ def exact_view(grouping: Grouping) -> Grouping:
     if changes is not None and summary.cells is not None:
         changes = replace(changes, groups=number[summary.cells.tuples[changes.cells]])
     return Grouping(
-        summary, Allocation(allocation.tuples, groups, allocation.rows), tuple(labels), classes,
+        summary, alone if summary.personal is not None else replace(alone, cells=None), tuple(labels), classes,
         tuple(0 for _ in labels), n - 1 if starred.any() else None, grouping.search, changes=changes,
         trace=grouping.trace,
     )  # fmt: skip

@@ -176,6 +176,14 @@ class Summary:
         """The whole table as one class."""
         return self.classes(np.zeros(self.n_tuples, dtype=np.int64), 1)
 
+    def row_totals(self, name: str) -> Ints:
+        """The rows with each code of a sensitive attribute in the whole table, whosever they are."""
+        vc, cells = self.sensitive[name], self.personal
+        if cells is None:
+            return vc.totals
+        codes = cells.values[list(self.sensitive).index(name)].astype(np.int64)
+        return exact_bincount(codes, cells.rows, len(vc.values) + 1)
+
     @property
     def tuple_sizes(self) -> Ints:
         """The people of every distinct tuple."""

@@ -37,10 +37,9 @@ def attribute_distributions(grouping: Grouping, exact: bool = False) -> dict[str
         before = np.bincount(summary.codes[a], weights=summary.rows, minlength=length).astype(np.float64)
         rows = np.bincount(labels.of_group, weights=shown.classes.rows, minlength=len(labels.texts))
         result[hierarchy.attribute] = (before, supports_of(shown)[a].spread_rows(rows))
-    published = grouping.published_classes.sensitive
-    whole = summary.totals().sensitive
     for name in summary.sensitive:
-        result[name] = (whole[name].totals.astype(np.float64), published[name].totals.astype(np.float64))
+        published = grouping.row_counts(name).totals
+        result[name] = (summary.row_totals(name).astype(np.float64), published.astype(np.float64))
     return {name: (_shares(before), _shares(after)) for name, (before, after) in result.items()}
 
 
@@ -123,7 +122,7 @@ def _mean(values: dict[str, float]) -> float:
 
 def sensitive_distortion(grouping: Grouping, weights: Weights) -> Fraction:
     """Mean over the published rows of how far a changed sensitive value is from the true one."""
-    changes, joint = grouping.changes, grouping.summary.joint
+    changes, joint = grouping.changes, grouping.summary.cells
     if changes is None or joint is None or not grouping.published_rows:
         return Fraction(0)
     index = list(grouping.summary.sensitive).index(changes.attribute)

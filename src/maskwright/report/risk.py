@@ -59,10 +59,16 @@ def _sizes(beliefs: Beliefs) -> list[Markup]:
     before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
     if not (isinstance(before, Mapping) and isinstance(after, Mapping) and "sizes" in after):
         return []
+    by_rows = beliefs.measures.get("by_rows")
     rows = [
         ("people who are alone in their class", f"{before['unique']:,}", f"{after['unique']:,}"),
         ("smallest class", before["smallest_class"], after["smallest_class"]),
         ("highest chance to be found", before["highest"], after["highest"]),
+        *(
+            (("the same by rows", *(number_text(by_rows[side]) for side in ("before", "after"))),)
+            if by_rows
+            else ()
+        ),
         ("average chance to be found", _short(before["average"]), _short(after["average"])),
         ("classes", f"{before['classes']:,}", f"{after['classes']:,}"),
     ]

@@ -83,7 +83,7 @@ def named_groupings(release: Release) -> list[tuple[str, Grouping]]:
 
 
 def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
-    """Every column that the grouping knows of: quasi-identifiers by rows, sensitive ones by people."""
+    """Every column that the grouping knows of, by rows."""
     shown = exact_view(grouping) if exact else grouping
     losses, levels, bits = attribute_losses(shown), level_names(shown) or {}, attribute_bits(shown)
     moved, work = attribute_total_variation(grouping, exact), attribute_earth_movers(grouping, exact)
@@ -100,12 +100,11 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
                 levels.get(name, "labels by group"), float(losses[name]), bits[name], moved[name], work[name],
             )
         )  # fmt: skip
-    original, published = summary.totals().sensitive, grouping.published_classes.sensitive
-    for name, counts in original.items():
-        now = published[name]
+    for name, counts in summary.sensitive.items():
+        now = grouping.row_counts(name)
         found.append(
             Spread(
-                name, Shares.of((None, *counts.values), counts.totals, counts.ordered),
+                name, Shares.of((None, *counts.values), summary.row_totals(name), counts.ordered),
                 Shares.of((None, *now.values), now.totals, counts.ordered), variation=moved[name], work=work[name],
             )
         )  # fmt: skip
