@@ -28,6 +28,7 @@ from maskwright.metrics import METRICS
 from maskwright.models import MODELS
 from maskwright.pipeline.attacking import ADVERSARIES
 from maskwright.policy.binding import promises_before
+from maskwright.promise.lemmas import LEMMAS
 
 DOCS = Path(__file__).parent
 
@@ -79,12 +80,25 @@ INGREDIENTS: dict[str, dict[str, Any]] = {
 
 
 def promises() -> str:
-    """promise.md with its table: what each ingredient does to the promise of each method."""
+    """promise.md with its tables: the lemmas, and what each ingredient does to the promise of each method."""
     lines = ["| method | " + " | ".join(INGREDIENTS) + " |", "| --- |" + " --- |" * len(INGREDIENTS)]
     for name, method in METHOD_SETTINGS.items():
         cells = [promised(method, changes) for changes in INGREDIENTS.values()]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return between(DOCS / "promise.md", "table", "\n".join(lines))
+    page = between((DOCS / "promise.md").read_text(encoding="utf-8"), "table", lines)
+    return between(page, "lemmas", lemmas())
+
+
+def lemmas() -> list[str]:
+    """The table of the lemmas: what each says and asks for, and the test that enumerates it."""
+    lines = ["| lemma | says | conditions | checked by |", "| --- | --- | --- | --- |"]
+    for name, lemma in LEMMAS.items():
+        file = f"../src/{lemma.proof.replace('.', '/')}.py"
+        test = lemma.checked_by.partition("::")[0]
+        lines.append(
+            f"| [{name}]({file}) | {lemma.says} | {'; '.join(lemma.conditions)} | [{test}](../{test}) |"
+        )
+    return lines
 
 
 def promised(method: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
@@ -160,13 +174,14 @@ def packages() -> str:
             rule = "─" if len(names) == 1 else "┌" if i == 0 else "└" if i == len(names) - 1 else "│"
             lines.append(f"{rule} {name.removeprefix('maskwright.'):20} {first}")
     lines.append("```")
-    return between(DOCS / "how-it-works.md", "packages", "\n".join(lines))
+    return between((DOCS / "how-it-works.md").read_text(encoding="utf-8"), "packages", lines)
 
 
-def between(page: Path, name: str, text: str) -> str:
-    """A page with this text between the marks of a name."""
-    before, rest = page.read_text(encoding="utf-8").split(f"<!-- {name} -->")
+def between(page: str, name: str, lines: list[str]) -> str:
+    """The text of a page with these lines between the marks of a name."""
+    before, rest = page.split(f"<!-- {name} -->")
     _, after = rest.split(f"<!-- end of {name} -->")
+    text = "\n".join(lines)
     return f"{before}<!-- {name} -->\n{text}\n<!-- end of {name} -->{after}"
 
 

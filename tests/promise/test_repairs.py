@@ -21,6 +21,7 @@ from maskwright.pipeline import belief_gates, publish, random_keys
 from maskwright.pipeline.random_keys import InstallationKey
 from maskwright.policy import binding
 from maskwright.promise import policy_promise as promises
+from maskwright.promise.lemmas import LEMMAS
 from maskwright.runtime.events import Progress
 from tests.promise import test_cases as cases
 
@@ -187,6 +188,17 @@ def test_a_design_that_is_not_known_promises_nothing() -> None:
     """What an old release does not say is taken to be the worst."""
     assert Design(**Design.facts({})).seeded
     assert Design(**Design.facts({})).looked
+
+
+def test_every_lemma_is_listed_and_its_test_is_there() -> None:
+    """A lemma says which test enumerates it; a file in the folder that is not listed has no lemma for the docs."""
+    here = Path(__file__).parents[2]
+    files = {p.stem for p in (here / "src/maskwright/promise/lemmas").glob("*.py")} - {"__init__"}
+    assert {lemma.proof.rpartition(".")[2] for lemma in LEMMAS.values()} == files
+    for lemma in LEMMAS.values():
+        file, _, test = lemma.checked_by.partition("::")
+        assert (here / file).is_file(), lemma.name
+        assert not test or f"def {test}(" in (here / file).read_text(encoding="utf-8"), lemma.name
 
 
 def test_the_tests_that_lemmas_name_are_there() -> None:
