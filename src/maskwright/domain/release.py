@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from maskwright.prepare import Repair
 
 Fate = Literal["published", "starred", "dropped"]
+HALF = Fraction(1, 2)
+GREAT_LOSS = HALF  # of the detail: a release that loses more is published with a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +115,21 @@ class Release:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a publisher must know although every requirement holds: little is left, and why."""
+        return (*self.great_losses, *self.tight)
+
+    @property
+    def great_losses(self) -> tuple[str, ...]:
+        """Of what little is left: whole columns, telling people apart, half of the detail."""
         named = self._named_groupings()
         lines = [
             f"{name}: {line}" if len(named) > 1 else line
             for name, grouping in named.items()
             for line in little_left(grouping, self.policy.recoding.exact)
         ]
-        return (*lines, *self.tight)
+        loss = float(self.metrics.get("information-loss", 0))
+        if loss > GREAT_LOSS and not any("one class" in line for line in lines):
+            lines.append(f"{100 * loss:.0f} % of the detail of the quasi-identifiers is lost")
+        return tuple(lines)
 
     @property
     def label(self) -> dict[str, Any]:
@@ -211,6 +222,11 @@ def little_left(grouping: Grouping, exact: bool) -> list[str]:
     # groups whose labels are alike are one class to the reader
     one = all(len(texts) == 1 for texts in shown.values())
     lines = [f"{rows} are one class: nobody is told apart"] if one else []
+    largest = int(grouping.classes.rows.argmax()) if grouping.classes.n else 0
+    share = Fraction(int(grouping.classes.rows[largest]), max(1, grouping.published_rows))
+    coarse = any(labels.coverage[labels.of_group[largest]] > 1 for labels in grouping.labels)
+    if not one and coarse and share > HALF:
+        lines.append(f"{100 * float(share):.0f} % of the published rows are one class")
     if stars := [name for name, texts in shown.items() if texts == {TOP}]:
         lines.append(f"nothing is left of these columns, which are {TOP} throughout: {', '.join(stars)}")
     return lines

@@ -230,6 +230,9 @@ class Engine(Protocol):
     ) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples; nothing is read of columns that are not named."""
 
+    def sample_table(self, table: Table, rows: int) -> Any:
+        """So many rows drawn at random, the same ones each time, as a table that `open` reads like the source."""
+
     def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
         """(number of distinct combinations, rows whose combination is unique)."""
 

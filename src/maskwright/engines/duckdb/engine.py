@@ -229,6 +229,18 @@ class DuckDBEngine(SqlEngine):
         with told():
             return give(self._named(t, t.value), t.typed)
 
+    def sample_table(self, table: Table, rows: int) -> Any:
+        """So many rows drawn at random, the same ones each time, as an Arrow table that `open` reads like the source.
+
+        Texts that mean missing are missing there.
+        """
+        t = _duck(table)
+        query = clauses.select([clauses.alias(t.value(name), name) for name in t.names], t.source())
+        size, seed = clauses.integer(rows), clauses.integer(1)
+        query.set("sample", exp.TableSample(method=exp.var("RESERVOIR"), size=size, seed=seed))
+        with told():
+            return self._db.relation(query, t.parameters).to_arrow_table()
+
     def allow(self, memory: int) -> None:
         """Set the memory that the database may use, in bytes."""
         self._db.allow(memory)

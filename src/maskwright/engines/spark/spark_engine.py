@@ -140,6 +140,12 @@ class SparkEngine(SqlEngine):
         """Refuse: rows have no order here."""
         raise UsageError("rows have no order on Spark; audit a table with the DuckDB engine")
 
+    def sample_table(self, table: Table, rows: int) -> Any:
+        """Refuse: what is tried on a sample is tried with the DuckDB engine."""
+        raise UsageError(
+            "settings are not tried on Spark; try them on a sample of the table with the DuckDB engine"
+        )
+
     def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> SparkTable:
         """The table with labels in place of values, which are joined to its rows."""
         return coarsening.coarsen_unordered(self._runner, self._own(table), hierarchies, SparkCoded)
