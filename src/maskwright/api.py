@@ -252,17 +252,25 @@ def compare(
     return found
 
 
-def suggest_policy(source: Any, preset: str | None = None, reading: Reading | None = None) -> Suggestion:
-    """Guess roles and hierarchies from the data, as a policy to be read and edited."""
+def suggest_policy(
+    source: Any, preset: str | None = None, reading: Reading | None = None, *, tried: bool = True
+) -> Suggestion:
+    """Guess roles and hierarchies from the data, as a policy to be read and edited.
+
+    Args:
+        source: as for `anonymize`.
+        preset: a name from `docs/presets.md`.
+        reading: how a file is to be read.
+        tried: try policies on the table and choose one that keeps detail; each is remembered as a look at it.
+    """
     from maskwright.suggest import suggest_for_table
 
     engine = open_engine()
     reading = reading or Reading()
     try:
         name = Path(source).name if isinstance(source, (str, Path)) else "the table"
-        return suggest_for_table(
-            engine, engine.open(source, reading), preset=preset, name=name, reading=reading
-        )
+        table, tried_on = engine.open(source, reading), source if tried else None
+        return suggest_for_table(engine, table, preset=preset, name=name, reading=reading, source=tried_on)
     finally:
         engine.close()
 

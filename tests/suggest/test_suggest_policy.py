@@ -35,12 +35,9 @@ def test_the_defaults_for_a_newcomer(suggested: Suggest) -> None:
     policy = suggested(PEOPLE).policy
     assert policy.require[0].as_policy("model") == {"model": "k-anonymity", "k": "11"}
     assert policy.require[1].as_policy("model") == {
-        "model": "simple-l-diversity", "l": "3", "attribute": "disease", "use": "gate",
+        "model": "simple-l-diversity", "l": "3", "attribute": "disease", "use": "search",
     }  # fmt: skip
-    assert policy.method.as_policy("name") == {
-        "name": "optimal-lattice", "objective": "information-loss", "suppression": "0.02",
-        "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": "60",
-    }  # fmt: skip
+    assert policy.method.as_policy("name") == {"name": "mondrian", "cut": "balanced"}
     assert policy.recoding.name == "generalise"
     assert policy.missing.rows == "keep"
 
@@ -85,6 +82,7 @@ def test_too_many_values_to_list(suggested: Suggest) -> None:
 def test_several_rows_per_person(suggested: Suggest) -> None:
     found = suggested({**PEOPLE, "patient_id": [1000 + i // 3 for i in range(N)]})
     assert found.policy.unit == "patient_id"
+    assert METHODS[found.policy.method.name].several_rows
     assert "k counts people" in found.text
     assert suggested({**PEOPLE, "patient_id": list(range(N))}).policy.unit is None
     some_missing = [None, *(1000 + i // 3 for i in range(N - 1))]

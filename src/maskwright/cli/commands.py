@@ -233,6 +233,10 @@ def _add_init(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--preset", help="open-data, research, hipaa-safe-harbor, ema-clinical, small-cells-11"
     )
+    command.add_argument(
+        "--untried", action="store_true",
+        help="do not try policies on the table: nobody has looked at it then, and guarantees can hold",
+    )  # fmt: skip
     command.add_argument("--delimiter", help="of a CSV file (default: found out)")
     command.add_argument("--encoding", default="utf-8", help="of a CSV file (default: %(default)s)")
     command.add_argument("--no-header", action="store_true", help="the CSV file has no line of column names")
@@ -478,7 +482,7 @@ def _init(options: argparse.Namespace) -> int:
         delimiter=options.delimiter, encoding=options.encoding, header=not options.no_header,
         sheet=options.sheet, labels=options.labels,
     )  # fmt: skip
-    suggestion = suggest_policy(source, options.preset, reading)
+    suggestion = suggest_policy(source, options.preset, reading, tried=not options.untried)
     _check_file(
         options.output, POLICY, read, options.overwrite
     )  # somebody may have put something there meanwhile

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from maskwright.engines.base import Engine, Reading, Table
-from maskwright.errors import InputError
+from maskwright.errors import InputError, MaskwrightError
+from maskwright.pipeline.attempts import Attempt, Attempts
+from maskwright.pipeline.job import Job
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest.hierarchy_guess import Coarsening, guess_hierarchy
@@ -18,7 +21,7 @@ from maskwright.suggest.mess import Mess, find_mess
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
 from maskwright.suggest.profile import ColumnProfile, Facts, look_at
 from maskwright.suggest.roles import guess_role
-from maskwright.suggest.sections import Draft, how_unique, policy_text
+from maskwright.suggest.sections import ELLS, Demand, Draft, how_unique, policy_text
 from maskwright.suggest.topics import UNIT_KEYS
 from maskwright.suggest.uniqueness import Uniqueness, measure_uniqueness
 
@@ -35,17 +38,20 @@ class Suggestion:
     text: str
     profiles: list[ColumnProfile]
     uniqueness: Uniqueness
+    words: tuple[str, ...] = ()  # what was tried on the table, and why this policy was chosen
+    tried: tuple[Attempt, ...] = ()
 
     def summary_lines(self) -> list[str]:
-        """How unique people are now, and what to check by hand."""
+        """How unique people are now, what to check by hand, and what was tried."""
         notes = [f"{p.name}: {note}" for p in self.profiles for note in p.notes]
-        return [how_unique(self.uniqueness), *notes]
+        return [how_unique(self.uniqueness), *notes, *self.words]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the guesses and the uniqueness, without the policy itself."""
         columns = [{**asdict(p), "unique_share": float(p.unique_share)} for p in self.profiles]
         uniqueness = {**asdict(self.uniqueness), "share": float(self.uniqueness.share)}
-        return {"preset": self.policy.preset, "columns": columns, "uniqueness": uniqueness}
+        tried = [attempt.as_dict() for attempt in self.tried]
+        return {"preset": self.policy.preset, "columns": columns, "uniqueness": uniqueness, "tried": tried}
 
 
 def suggest_for_table(
@@ -55,6 +61,7 @@ def suggest_for_table(
     name: str = "the table",
     on_column: OnColumn | None = None,
     reading: Reading | None = None,
+    source: Any = None,
 ) -> Suggestion:
     """Guess a policy for a table.
 
@@ -65,8 +72,10 @@ def suggest_for_table(
         name: what the comments call the table, usually its file name.
         on_column: called before each column with its name, its number from 0, and how many there are.
         reading: how the table was opened; what differs from the defaults is written into the policy.
+        source: where the table was opened from: policies are tried on it, and one that keeps detail is chosen.
     """
-    return suggest_from(engine, profile_table(engine, table, preset, name, on_column), preset, name, reading)
+    seen = profile_table(engine, table, preset, name, on_column)
+    return suggest_from(engine, seen, preset, name, reading, source)
 
 
 class Seen(NamedTuple):
@@ -121,6 +130,7 @@ def suggest_from(
     preset: str | None = None,
     name: str = "the table",
     reading: Reading | None = None,
+    source: Any = None,
 ) -> Suggestion:
     """The policy that follows from a profile. See `suggest_for_table`."""
     rows, facts, profiles = seen.rows, seen.facts, seen.profiles
@@ -131,20 +141,95 @@ def suggest_from(
             "least one column the role quasi-identifier"
         )
     uniqueness = measure_uniqueness(engine, seen.table, known, rows)
+    unit = _unit(profiles, rows)
     draft = Draft(
-        name,
-        rows,
-        find_preset(preset),
-        profiles,
-        facts,
-        uniqueness,
-        _unit(profiles, rows),
-        reading or Reading(),
-        seen.mess,
-        seen.table.repairs,
-    )
-    text = policy_text(draft)
-    return Suggestion(Policy.of(load_yaml(text.encode(), "policy"), "policy"), text, profiles, uniqueness)
+        name, rows, find_preset(preset), profiles, facts, uniqueness, unit, reading or Reading(),
+        seen.mess, seen.table.repairs, Demand(method="local-recoding" if unit else "mondrian"),
+    )  # fmt: skip
+    tried: tuple[Attempt, ...] = ()
+    if source is not None:
+        draft, tried = _tried(draft, source)
+    text, words = policy_text(draft), draft.choice.words
+    return Suggestion(_policy_of(draft), text, profiles, uniqueness, words, tried)
+
+
+def _policy_of(draft: Draft) -> Policy:
+    return Policy.of(load_yaml(policy_text(draft).encode(), "policy"), "policy")
+
+
+SLOW_S = 8.0  # of processor time: an attempt that takes longer is given up
+ALIKE = Fraction(21, 20)  # a simpler choice that loses so many times as much is as good
+REMEMBERED = (
+    "Each attempt is remembered as a look at this table: a release says *measured*, where settings fixed in advance "
+    "could be *guaranteed*; init --untried writes a policy without looking."
+)
+
+
+def _tried(draft: Draft, source: Any) -> tuple[Draft, tuple[Attempt, ...]]:
+    """The draft with the strictest choice that keeps detail, as tried on the table; and all that was tried."""
+    try:
+        attempts = Attempts(Job(source, _policy_of(draft)))
+    except MaskwrightError as problem:
+        untried = replace(draft.choice, words=(f"Not tried on the table: {problem}",))
+        return replace(draft, choice=untried), ()
+    found: dict[Demand, Attempt] = {}
+    try:
+        for ell in ELLS:
+            for choice in _choices(draft, ell):
+                if not attempts.time_is_up:
+                    drafted = replace(draft, choice=choice)
+                    change = choice.in_words(drafted.protects)
+                    found[choice] = attempts.attempt(_policy_of(drafted), change, most_s=SLOW_S)
+            if not draft.protects or any(a.useful for c, a in found.items() if c.ell == ell):
+                break
+    finally:
+        attempts.close()
+    chosen = _chosen(found)
+    if chosen is None:
+        reasons = "; ".join(f"{a.change}: {a.refusal}" for a in found.values())
+        refused = f"! Nothing that was tried on {attempts.basis()} could be published: {reasons}"
+        return replace(draft, choice=replace(draft.choice, words=(refused,))), tuple(found.values())
+    words = _what_was_tried(found, chosen, attempts.basis())
+    return replace(draft, choice=replace(chosen, words=words)), tuple(found.values())
+
+
+def _choices(draft: Draft, ell: Fraction) -> list[Demand]:
+    """What to try with this l: quick and simple methods first; only some keep the rows of a person together."""
+    by_gate = Demand("optimal-lattice", ell, "gate")
+    local = Demand("local-recoding", ell)
+    return [by_gate, local] if draft.unit else [by_gate, Demand("mondrian", ell), local]
+
+
+def _chosen(found: dict[Demand, Attempt]) -> Demand | None:
+    """The strictest l with a useful release, else one that loses hardly more than the least; then the least loss."""
+    losses = {choice: a.loss for choice, a in found.items() if a.loss is not None}
+    if not losses:
+        return None
+    useful = {c.ell for c in losses if found[c].useful}
+    near = {c.ell for c, loss in losses.items() if loss <= ALIKE * min(losses.values())}
+    ell = max(useful or near)
+    here = {c: loss for c, loss in losses.items() if c.ell == ell and (found[c].useful or ell not in useful)}
+    least = min(here.values())
+    return next(c for c, loss in here.items() if loss <= ALIKE * least)
+
+
+def _what_was_tried(found: dict[Demand, Attempt], chosen: Demand, basis: str) -> tuple[str, ...]:
+    best = found[chosen]
+    lines = [f"Tried on {basis}; chosen: {best.change}, which keeps {best.kept} of the detail."]
+    for choice, attempt in found.items():
+        if attempt.loss is None:
+            lines.append(f"- {attempt.change}: {attempt.refusal.split(';')[0]}")
+        elif choice != chosen:
+            less = f"; {'; '.join(attempt.drawbacks)}" if attempt.drawbacks else ""
+            lines.append(f"- {attempt.change}: keeps {attempt.kept}{less}")
+    stricter = sorted({c.ell for c in found if c.ell > chosen.ell}, reverse=True)
+    if stricter:
+        lines.append(
+            f"l = {chosen.ell}, not {stricter[0]}, because nothing that was tried with l = "
+            f"{' or '.join(map(str, stricter))} keeps half of the detail and something of every column."
+        )
+    lines += [f"! {drawback}" for drawback in best.drawbacks]
+    return (*lines, REMEMBERED)
 
 
 def _profile(facts: Facts, chosen: Preset | None) -> ColumnProfile:

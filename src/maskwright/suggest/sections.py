@@ -9,7 +9,8 @@ import re
 import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import yaml
@@ -135,12 +136,46 @@ def joined_sections(paragraphs: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines) + "\n"
 
 
-ELL = 3
+ELLS = (
+    Fraction(3),
+    Fraction(2),
+    Fraction(3, 2),
+    Fraction(10, 9),
+)  # of simple l-diversity, the strictest first
+SHARES = {
+    Fraction(3): "one in 3",
+    Fraction(2): "one in 2",
+    Fraction(3, 2): "two in 3",
+    Fraction(10, 9): "nine in 10",
+}
 SUPPRESSION = "0.02"
+METHODS: dict[str, dict[str, Any]] = {
+    "mondrian": {"name": "mondrian", "cut": "balanced"},
+    "local-recoding": {"name": "local-recoding", "suppression": SUPPRESSION},
+    "optimal-lattice": {
+        "name": "optimal-lattice", "objective": "information-loss", "suppression": SUPPRESSION,
+        "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": 60,
+    },
+}  # fmt: skip
 # Beyond so many quasi-identifiers almost everything has to be generalised away.
 MANY = 12
 # At most so many sensitive values are listed in a requirement.
 MOST_LISTED = 200
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked of sensitive values, and of which method; `words` say what was tried, and why this was chosen."""
+
+    method: str = "mondrian"
+    ell: Fraction = ELLS[0]
+    use: str = "search"
+    words: tuple[str, ...] = ()
+
+    def in_words(self, protects: bool) -> str:
+        """The choice in a few words."""
+        how = {"search": "searched for", "gate": "as a gate"}[self.use]
+        return f"{self.method}, l = {self.ell} {how}" if protects else self.method
 
 
 @dataclass(frozen=True)
@@ -157,6 +192,7 @@ class Draft:
     reading: Reading
     mess: Sequence[Mess] = ()
     repairs: Sequence[Repair] = ()
+    choice: Demand = field(default_factory=Demand)
 
     @property
     def k(self) -> int:
@@ -167,6 +203,12 @@ class Draft:
     def people(self) -> int:
         """The number of persons, who may have several rows each."""
         return next((p.distinct for p in self.profiles if p.name == self.unit), self.rows)
+
+    @property
+    def protects(self) -> bool:
+        """Whether anything is required of a sensitive column."""
+        pairs = zip(self.profiles, self.facts, strict=True)
+        return any(p.role == "sensitive" and _protected(f, self.choice.ell) is not None for p, f in pairs)
 
     def with_role(self, role: str) -> list[ColumnProfile]:
         """The columns that were guessed to have a role."""
@@ -345,8 +387,8 @@ def _too_many(draft: Draft) -> list[str]:
 def _require(draft: Draft) -> list[str]:
     people = "people" if draft.unit else "people (one row each)"
     lines = [
-        "# What every release must satisfy, or nothing is published. A gate does not steer the search: where it",
-        "# refuses, lower l, coarsen the hierarchies, or take the method that the message names.",
+        *(line for words in draft.choice.words for line in comment_lines(words, hanging="  ")),
+        "# What every release must satisfy, or nothing is published.",
         "require:",
         *comment_lines(
             f"Nobody can be told apart from fewer than {draft.k} {people} by the quasi-identifiers.", 2
@@ -361,53 +403,75 @@ def _require(draft: Draft) -> list[str]:
     lines.append(f"  - {yaml_flow({'model': 'k-anonymity', 'k': draft.k})}")
     for profile, facts in zip(draft.profiles, draft.facts, strict=True):
         if profile.role == "sensitive":
-            lines += _diversity(facts)
+            lines += _diversity(facts, draft.choice)
     if not draft.with_role("sensitive"):
         lines += comment_lines(
             "No column looks sensitive. To protect one, give it the role sensitive above, and add:", 2
         )
-        lines += comment_lines(
-            f"- {{model: simple-l-diversity, l: {ELL}, attribute: <its name>, use: gate}}", 2
-        )
+        rule = f"- {{model: simple-l-diversity, l: {draft.choice.ell}, attribute: <its name>, use: search}}"
+        lines += comment_lines(rule, 2)
     return lines
 
 
-def _diversity(facts: Facts) -> list[str]:
+def _protected(facts: Facts, ell: Fraction) -> list[str] | None:
+    """The values rare enough that no class needs to hold more of them than l allows; None: nothing can be required."""
+    rare = [v for v, n in zip(facts.values, facts.counts, strict=True) if n * ell <= facts.rows]
+    some = len(rare) < len(facts.values)
+    if not rare or (some and (not facts.complete or len(rare) > MOST_LISTED)):
+        return None
+    return rare
+
+
+def _diversity(facts: Facts, choice: Demand) -> list[str]:
     """Simple ℓ-diversity for one attribute, on the values that are rare enough for it to be possible at all."""
-    rare = [v for v, n in zip(facts.values, facts.counts, strict=True) if n * ELL <= facts.rows]
-    common = len(facts.values) - len(rare)
-    rule: dict[str, Any] = {"model": "simple-l-diversity", "l": ELL, "attribute": facts.name}
-    lines = comment_lines(f"In no class may more than one in {ELL} hold the same value of {facts.name}.", 2)
-    if not rare:
+    ell, share = choice.ell, SHARES[choice.ell]
+    rule: dict[str, Any] = {"model": "simple-l-diversity", "l": str(ell), "attribute": facts.name}
+    lines = comment_lines(f"In no class may more than {share} hold the same value of {facts.name}.", 2)
+    rare = _protected(facts, ell)
+    if rare is None and all(n * ell > facts.rows for n in facts.counts):
         return comment_lines(
-            f"! No requirement on {facts.name}: all its values are too common for one in {ELL}. Who is known to be "
+            f"! No requirement on {facts.name}: all its values are too common for {share}. Who is known to be "
             "in the table is known to have one of them.", 2, "  ",
         )  # fmt: skip
-    if common and (not facts.complete or len(rare) > MOST_LISTED):
+    if rare is None:
         return comment_lines(
-            f"! No requirement on {facts.name} yet: one value is held by more than one in {ELL} rows. List the values "
-            f"to protect, and add: - {{model: simple-l-diversity, l: {ELL}, attribute: ..., values: [...], use: gate}}",
+            f"! No requirement on {facts.name} yet: one value is held by more than {share} rows. List the values to "
+            f"protect, and add: - {{model: simple-l-diversity, l: {ell}, attribute: ..., values: [...], use: search}}",
             2, "  ",
         )  # fmt: skip
-    if common:
+    if common := len(facts.values) - len(rare):
         lines += comment_lines(
             f"Only these values are protected: {'another one is' if common == 1 else f'{common} others are'} "
-            f"held by more than one in {ELL} rows, so that no release could satisfy it.", 2,
+            f"held by more than {share} rows, so that no release could satisfy it.", 2,
         )  # fmt: skip
         rule["values"] = rare
-    return [*lines, f"  - {yaml_flow({**rule, 'use': 'gate'})}"]
+    return [*lines, f"  - {yaml_flow({**rule, 'use': choice.use})}"]
+
+
+LABELS = "each group gets the narrowest labels that cover it, so that a value can be coarser here than there"
+HOW: Mapping[str, str] = {
+    "mondrian": f"Rows are cut into groups of equal size, as long as each satisfies what is required; {LABELS}. "
+    "Balanced cuts give nothing away about sensitive values to somebody who knows the method.",
+    "local-recoding": f"Similar rows are grouped, and {LABELS}. Up to 2 % of the rows are left out.",
+    "optimal-lattice": "Every column is published at one level, the best choice of levels. Up to 2 % of "
+    "the rows, in classes that are too small, are left out.",
+}
+SEARCHED = (
+    "The groups depend on sensitive values, and somebody who knows the method can reason backwards from them: how far "
+    "is measured when it is published (minimality)."
+)
+GATED = "The search looks at class sizes alone, so that its choice says nothing about sensitive values."
 
 
 def _method(draft: Draft) -> list[str]:
-    method = {
-        "name": "optimal-lattice", "objective": "information-loss", "suppression": SUPPRESSION,
-        "suppress": "small-classes", "suppressed_rows": "drop", "budget_s": 60,
-    }  # fmt: skip
+    choice = draft.choice
+    why = [HOW[choice.method]]
+    if draft.protects and choice.use == "gate":
+        why.append(GATED)
+    elif draft.protects and choice.method != "mondrian":
+        why.append(SEARCHED)
     return [
-        *comment_lines(
-            "The search looks at class sizes alone, so that its choice says nothing about sensitive values; what it "
-            "finds must then pass the gates. Up to 2 % of the rows, in classes that are too small, are left out."
-        ),
-        f"method: {yaml_flow(method, indent=9)}",
+        *comment_lines(" ".join(why)),
+        f"method: {yaml_flow(METHODS[choice.method], indent=9)}",
         "recoding: generalise",
     ]
