@@ -82,7 +82,6 @@ def test_too_many_values_to_list(suggested: Suggest) -> None:
 def test_several_rows_per_person(suggested: Suggest) -> None:
     found = suggested({**PEOPLE, "patient_id": [1000 + i // 3 for i in range(N)]})
     assert found.policy.unit == "patient_id"
-    assert METHODS[found.policy.method.name].several_rows
     assert "k counts people" in found.text
     assert suggested({**PEOPLE, "patient_id": list(range(N))}).policy.unit is None
     some_missing = [None, *(1000 + i // 3 for i in range(N - 1))]

@@ -12,7 +12,6 @@ import pyarrow.csv
 import pytest
 
 import maskwright as mw
-from maskwright.methods import METHODS
 from maskwright.pipeline import attempts as trials
 from maskwright.pipeline.history import policy_hash
 from tests.amounts import amount
@@ -100,8 +99,7 @@ def test_the_unedited_policy_publishes_and_keeps_what_can_be_kept(name: str, tmp
 
     # a method that leaves nothing of a column is passed over where another leaves something of each: the words say so
     passed_over = {a.policy.method.name for a in found.tried if a.drawbacks and not release.great_losses}
-    kept = [m for m in COMPARED if METHODS[m].several_rows or not found.policy.unit]
-    methods = [m for m in kept if m not in passed_over or m == found.policy.method.name]
+    methods = [m for m in COMPARED if m not in passed_over or m == found.policy.method.name]
     best = mw.compare(path, policy, grid={"method": methods}, metrics=(), seed=None, cache=False)
     losses = [float(p.metrics["information-loss"]) for p in best.points if p.status == "holds"]
     assert float(release.metrics["information-loss"]) <= WITHIN * min(losses) + 1e-9

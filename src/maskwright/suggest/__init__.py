@@ -141,10 +141,9 @@ def suggest_from(
             "least one column the role quasi-identifier"
         )
     uniqueness = measure_uniqueness(engine, seen.table, known, rows)
-    unit = _unit(profiles, rows)
     draft = Draft(
-        name, rows, find_preset(preset), profiles, facts, uniqueness, unit, reading or Reading(),
-        seen.mess, seen.table.repairs, Demand(method="local-recoding" if unit else "mondrian"),
+        name, rows, find_preset(preset), profiles, facts, uniqueness, _unit(profiles, rows), reading or Reading(),
+        seen.mess, seen.table.repairs,
     )  # fmt: skip
     tried: tuple[Attempt, ...] = ()
     if source is not None:
@@ -175,7 +174,7 @@ def _tried(draft: Draft, source: Any) -> tuple[Draft, tuple[Attempt, ...]]:
     found: dict[Demand, Attempt] = {}
     try:
         for ell in ELLS:
-            for choice in _choices(draft, ell):
+            for choice in _choices(ell):
                 if not attempts.time_is_up:
                     drafted = replace(draft, choice=choice)
                     change = choice.in_words(drafted.protects)
@@ -193,11 +192,9 @@ def _tried(draft: Draft, source: Any) -> tuple[Draft, tuple[Attempt, ...]]:
     return replace(draft, choice=replace(chosen, words=words)), tuple(found.values())
 
 
-def _choices(draft: Draft, ell: Fraction) -> list[Demand]:
-    """What to try with this l: quick and simple methods first; only some keep the rows of a person together."""
-    by_gate = Demand("optimal-lattice", ell, "gate")
-    local = Demand("local-recoding", ell)
-    return [by_gate, local] if draft.unit else [by_gate, Demand("mondrian", ell), local]
+def _choices(ell: Fraction) -> list[Demand]:
+    """What to try with this l: quick and simple methods first."""
+    return [Demand("optimal-lattice", ell, "gate"), Demand("mondrian", ell), Demand("local-recoding", ell)]
 
 
 def _chosen(found: dict[Demand, Attempt]) -> Demand | None:
