@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import io
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +80,33 @@ def policy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def maskwright(tmp_path: Path) -> Command:
+def command_process(tmp_path: Path) -> Command:
     """Run the real command in a process of its own, in the test's folder."""
 
     def command(*arguments: object) -> Outcome:
         done = subprocess.run(
             [sys.executable, "-m", "maskwright.cli", *map(str, arguments)],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
         return Outcome(done)
 
     return command
+
+
+@pytest.fixture
+def maskwright(tmp_path: Path, command_process: Command) -> Command:
+    """Run the command in the test's folder; in this process, which has imported all that it needs. The long run
+    gives each a process of its own."""
+    from maskwright.cli import main
+
+    def command(*arguments: object) -> Outcome:
+        out, err = io.StringIO(), io.StringIO()
+        listed = list(map(str, arguments))
+        with chdir(tmp_path), redirect_stdout(out), redirect_stderr(err):
+            code = main(listed)
+        return Outcome(subprocess.CompletedProcess(listed, code, out.getvalue(), err.getvalue()))
+
+    return command_process if LONG else command
 
 
 TOGETHER = ("spark", "postgres", "browser")  # folders whose tests share a server, a cluster or a browser
