@@ -27,6 +27,7 @@ from maskwright.methods import METHODS
 from maskwright.worlds.sampling import world_sampler
 from maskwright.worlds.sampling.possible_worlds import WorldSpace
 from maskwright.worlds.sampling.world_sampler import WorldBudget
+from tests.amounts import crossed
 from tests.attacks.test_minimality import MODEL, ROWS, A, B, Row, model
 from tests.support import adult, summarise, task_of
 
@@ -243,8 +244,13 @@ def test_posterior_distance_of_t_closeness() -> None:
     assert sampled["t-closeness of s"]["kind"] in ("exact", "sampled")
 
 
-@pytest.mark.parametrize("method", ["optimal-lattice", "samarati", "incognito"])
-@pytest.mark.parametrize("asked", [("simple-l-diversity", {"l": 3}), ("entropy-l-diversity", {"l": 3})])
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    crossed(
+        ["optimal-lattice", "samarati", "incognito"],
+        [("simple-l-diversity", {"l": 3}), ("entropy-l-diversity", {"l": 3})],
+    ),
+)
 def test_adult_is_drawn_in_a_few_seconds(method: str, asked: tuple[str, dict[str, Any]]) -> None:
     import time
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from tests.amounts import cases
 from tests.browser.conftest import Server, User
 from tests.support import unavailable
 from tests.workbench.conftest import people
@@ -220,7 +221,7 @@ TRIES = """async address => {
 }"""
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "other.localhost"])
+@pytest.mark.parametrize("host", cases(["127.0.0.1", "localhost", "other.localhost"], brief=["localhost"]))
 def test_a_page_on_another_port_cannot_act(user: User, server: Server, stranger: Stranger, host: str) -> None:
     """It knows the port, even the name, and has the browser: it reads nothing, changes nothing, ends no session."""
     port = free_port()
