@@ -21,11 +21,12 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/dev  ## some of every kind of test (docs/testing.md)
-	$(BIN)/python -m pytest -n auto --durations 20 -m "not alone and not long"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -n auto --costs -m "not alone and not long"
+	$(BIN)/python -m pytest --costs -m "alone and not long"
 
 test-long: $(VENV)/dev  ## all tests, with hundreds of thousands of random cases and faults (hours)
-	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest -n auto --durations 50 -m "not alone"
+	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest -n auto --costs -m "not alone"
+	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest --costs -m alone
 
 test-minimum: $(VENV)/dev  ## the least versions of pyproject.toml, installed into build/minimum and tested
 	$(BIN)/python -m supply.minimum

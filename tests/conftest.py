@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from tests.amounts import LONG, amount
+from tests.costs import COLLECTED, NAME, STARTED, cost_table, costliest, cpu_seconds, folder_of
 from tests.patients import POLICY, Command, Outcome, patients, write_csv
 
 # Nothing is ever written to the home of whoever runs the tests, not even between two of them.
@@ -28,9 +29,11 @@ settings.register_profile("maskwright", deadline=None, max_examples=amount(25, 1
 settings.load_profile("maskwright")
 
 
-def pytest_runtest_setup() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Each test has a memory and a key of its own: what was tried on a table in another test does not count here."""
     os.environ["MASKWRIGHT_STATE"] = f"{_STATE}-{os.urandom(6).hex()}"  # made only when somebody writes to it
+    item.stash[STARTED] = cpu_seconds()
 
 
 def pytest_runtest_teardown() -> None:
@@ -122,21 +125,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFolder(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            folder = _folder(nodeid)
+            folder = folder_of(nodeid)
             return folder if folder in TOGETHER else nodeid
 
     return ByFolder(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long begins first, so that no process has it left over when the others have ended."""
+    config.stash[COLLECTED] = [(item.nodeid, item.get_closest_marker("long") is not None) for item in items]
     first = ("spark", "faults", "experiments", "browser")
     order = {folder: i for i, folder in enumerate(first)}
-    items.sort(key=lambda item: order.get(_folder(item.nodeid), len(first)))
-
-
-def _folder(test: str) -> str:
-    return test.partition("::")[0].split("/")[1]
+    items.sort(key=lambda item: order.get(folder_of(item.nodeid), len(first)))
 
 
 COUNTED = {
@@ -147,20 +148,30 @@ COUNTED = {
 }
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How much was looked at; after a long run also the tests, failures and minutes of each folder."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", action="store_true", help="end with the seconds of CPU of folders and tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    """Write what a test cost into the report on its end (the first one pays for fixtures that it shares)."""
+    report: pytest.TestReport = yield
+    if report.when == "teardown":
+        report.user_properties.append((NAME, cpu_seconds() - item.stash[STARTED]))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How much was looked at; with --costs also the tests, failures and seconds of each folder, and the slowest."""
     stats = terminalreporter.stats
-    listed = [report for kind in ("passed", "failed", "error") for report in stats.get(kind, ())]
+    listed = [report for kind in ("passed", "failed", "error", "") for report in stats.get(kind, ())]
     reports = [report for report in listed if isinstance(report, pytest.TestReport)]  # not of collecting
     for kind, words in COUNTED.items():
-        n = sum(value for report in reports for name, value in report.user_properties if name == kind)
+        n = sum(
+            value for r in reports if r.when == "call" for name, value in r.user_properties if name == kind
+        )
         if n:
             terminalreporter.write_line(f"{n:,} {words}")
-    if LONG:
-        for folder in sorted({_folder(report.nodeid) for report in reports}):
-            here = [report for report in reports if _folder(report.nodeid) == folder]
-            failed, minutes = sum(r.failed for r in here), sum(r.duration for r in here) / 60
-            tests = len({r.nodeid for r in here})
-            terminalreporter.write_line(
-                f"{folder:16} {tests:6,} tests {failed:4} failed {minutes:8.1f} minutes"
-            )
+    if config.getoption("--costs"):
+        for line in ("", *cost_table(reports), "", "the slowest:", *costliest(reports, 20)):
+            terminalreporter.write_line(line)
