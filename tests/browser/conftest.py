@@ -25,7 +25,7 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 60_000  # ms; machines are shared
+PATIENCE = 300_000  # ms; machines are shared
 
 
 @dataclass
@@ -63,14 +63,14 @@ class Server:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(20)
+            self.process.wait(120)
             assert self.process.stdout
             self.process.stdout.close()
             self.process = None
 
     def api(self, path: str) -> Any:
         answer = httpx.get(
-            self.programs + path, headers={"Authorization": f"Bearer {self.token}"}, timeout=30
+            self.programs + path, headers={"Authorization": f"Bearer {self.token}"}, timeout=120
         )
         assert answer.status_code == 200, answer.text
         return answer.json()

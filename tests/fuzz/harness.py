@@ -34,7 +34,7 @@ LONGEST_MESSAGE = 2_000
 STEP = 256  # MiB that a single input may add to the peak
 TOTAL = 1_024  # MiB that a child may grow by, over all its inputs
 CHILD = 3_000  # inputs after which a fresh child takes over
-SILENCE = 120  # seconds without an answer after which a child is killed
+SILENCE = 600  # seconds without an answer after which a child is killed
 
 
 class Target:

@@ -12,7 +12,7 @@ CHECK = """
 import os, random, sys
 from maskwright.errors import InputError
 from tests.fuzz import harness
-harness.SILENCE = 3
+harness.SILENCE = 10
 class Faulty(harness.Target):
     name, cpu_s = "faulty", 0.3
     def begin(self):

@@ -73,7 +73,7 @@ def test_processes_that_make_it_at_once_have_the_same() -> None:
         if process.stdin:
             process.stdin.write("go\n")
             process.stdin.flush()
-    found = {process.communicate(timeout=120)[0].strip() for process in running}
+    found = {process.communicate(timeout=600)[0].strip() for process in running}
     assert found == {installation_key().secret.hex()}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-STARTUP_SECONDS = 120
+STARTUP_SECONDS = 600
 # Tables of a few hundred rows: compiling their queries well would take longer than running them.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL = {
@@ -75,7 +75,7 @@ def cluster(workers: int, cores: int, memory: str, options: str = "") -> Iterato
             assert watcher.stdin is not None
             watcher.stdin.close()
         for watcher in watchers:
-            watcher.wait(timeout=30)
+            watcher.wait(timeout=120)
         shutil.rmtree(folder, ignore_errors=True)
 
 

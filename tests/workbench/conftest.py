@@ -38,7 +38,7 @@ class Bench:
 
     def wait(self, project: str, job: str) -> dict[str, Any]:
         """A run that ended."""
-        until = time.monotonic() + 90
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             state = self.get(f"/api/projects/{project}/runs/{job}")
             if state["state"] != "running":
@@ -87,7 +87,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     url = f"http://127.0.0.1:{port}"
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {keys.token}"}, timeout=30) as client:
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {keys.token}"}, timeout=120) as client:
         yield Bench(client, url, keys, workspace, tables)
     for project in workspace.projects():
         for job in project.jobs.all():

@@ -56,7 +56,7 @@ def few(tmp_path: Path) -> Iterator[tuple[int, str, Path]]:
     said = json.loads(process.stdout.readline())
     yield int(said["url"].partition("/start")[0].rpartition(":")[2]), said["token"], log
     process.send_signal(signal.SIGINT)
-    process.wait(30)
+    process.wait(120)
     process.stdout.close()
 
 
@@ -92,7 +92,7 @@ def test_who_asks_nothing_in_time_is_cut_off(bench: Bench, monkeypatch: pytest.M
             with contextlib.suppress(OSError):
                 connection.sendall(b"x")
         time.sleep(0.1)
-    assert [was_closed(c, 5) for c in slow] == [True] * 4
+    assert [was_closed(c, 60) for c in slow] == [True] * 4
     for connection in slow:
         connection.close()
 
@@ -111,12 +111,12 @@ def test_who_does_not_read_is_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPa
 
 def test_requests_that_are_answered_are_not_cut_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """An upload takes as long as it takes, and so does an answer."""
-    monkeypatch.setattr(serve, "REQUEST_S", 0.3)
+    monkeypatch.setattr(serve, "REQUEST_S", 1.0)
 
     def slowly() -> Iterator[bytes]:
         yield b"age,sex\n"
         for i in range(6):
-            time.sleep(0.2)
+            time.sleep(0.4)
             yield f"{i},F\n".encode()
 
     answer = bench.client.post("/api/uploads", content=slowly(), headers={"X-File-Name": "slow.csv"})
@@ -131,7 +131,7 @@ def test_a_place_is_taken_from_who_waits_longest(bench: Bench, monkeypatch: pyte
         bench.keys.port, b"GET /static/icon.svg HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % bench.keys.port
     )
     assert new.recv(15) == b"HTTP/1.1 200 OK"
-    assert was_closed(first, 5)
+    assert was_closed(first, 60)
     assert not any(was_closed(c, 0.1) for c in others)
     for connection in (first, new, *others):
         connection.close()
