@@ -65,6 +65,7 @@ def test_sensitive_sets_of_a_column_may_name_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     "method", ["mondrian", "{name: mondrian, cut: relaxed}", "local-recoding", "greedy-grouping", "anatomy"]
 )
