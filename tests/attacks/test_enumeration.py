@@ -10,8 +10,14 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
+from maskwright.attacks._minimality.enumeration import every_world
+from maskwright.attacks._minimality.replay import Again
+from maskwright.pipeline.attacking import target_of
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import publish_release
 from maskwright.policy.policy import Policy
 from maskwright.worlds.sampling.choices import TooManyChoices, every_choice
+from maskwright.worlds.sampling.world_sampler import WorldBudget
 from tests.promise.posterior import belief_after, enumerated
 from tests.promise.product import minimality_of
 from tests.promise.tables import Case
@@ -91,6 +97,28 @@ def test_a_dozen_rows_of_greedy_grouping() -> None:
     found = mw.attack(mw.anonymize(pd.DataFrame(rows), policy), "minimality")
     assert found.kind == "exact"
     assert found.worst.interval is None
+
+
+def test_a_world_with_many_choices_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anatomy draws so much that one world alone would take forty thousand runs."""
+    policy = {
+        "columns": {"q": "quasi-identifier", "s": "sensitive"},
+        "method": "anatomy",
+        "require": [{"model": "simple-l-diversity", "l": 2}],
+    }
+    table = pa.table({"q": list("123456789abc"), "s": list("xyxyxyxyxyxy")})
+    made = publish_release(Job(table, Policy.load(policy), attacks=()))
+    usual, runs = Again.run, []
+
+    def counted(self: Again, *arguments: Any) -> Any:
+        runs.append(arguments)
+        assert len(runs) < 5_000, "it does not look at the time"
+        return usual(self, *arguments)
+
+    monkeypatch.setattr(Again, "run", counted)
+    assert every_world(target_of(made), WorldBudget(seconds=0)) is None
+    assert every_world(target_of(made), WorldBudget(seconds=0.01)) is None
+    assert runs
 
 
 @pytest.mark.parametrize(

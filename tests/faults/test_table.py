@@ -18,50 +18,50 @@ from tests.amounts import cases
 from tests.faults.conftest import FINE, Harness, moments, only
 from tests.support import unavailable
 
-SIGNALS = {"killed": 4, "Ctrl-C": 6, "Ctrl-C twice": 4, "SIGTERM": 3, "SIGHUP": 2}
-STEPS = {"killed at a step": 9, "Ctrl-C at a step": 4, "Ctrl-C twice at a step": 3}
+SIGNALS = {"killed": 3, "Ctrl-C": 4, "Ctrl-C twice": 3, "SIGTERM": 2, "SIGHUP": 2}
+STEPS = {"killed at a step": 6, "Ctrl-C at a step": 3, "Ctrl-C twice at a step": 2}
 DISK = {
-    "disk full from a step on": 6,
-    "quota reached at a step": 3,
-    "read-only from a step on": 3,
-    "disk error at a step": 6,
+    "disk full from a step on": 4,
+    "quota reached at a step": 2,
+    "read-only from a step on": 2,
+    "disk error at a step": 4,
 }
 INPUT = {
-    "input appended to": 3,
-    "input truncated": 3,
-    "input replaced": 3,
-    "input rewritten, same size and time": 4,
+    "input appended to": 2,
+    "input truncated": 2,
+    "input replaced": 2,
+    "input rewritten, same size and time": 3,
 }
-CLOCK = {"clock set back": 3}
+CLOCK = {"clock set back": 2}
 ANY = {**SIGNALS, **STEPS, **DISK, **CLOCK}
 
 
 def test_a_csv_file(harness: Harness) -> None:
     total = only(harness("csv", moments({**ANY, **INPUT})))
-    assert all(total[outcome] >= 10 for outcome in FINE), total
+    assert all(total[outcome] >= total.total() / 8 for outcome in FINE), total
 
 
 def test_a_parquet_file(harness: Harness) -> None:
-    faults = {"killed at a step": 8, "Ctrl-C": 6, "disk full from a step on": 6, **INPUT}
+    faults = {"killed at a step": 6, "Ctrl-C": 4, "disk full from a step on": 4, **INPUT}
     total = only(harness("parquet", moments(faults, also=ANY), seed=2))
     assert all(total[outcome] >= 3 for outcome in FINE), total
 
 
 def test_where_folders_cannot_be_exchanged(harness: Harness) -> None:
     faults = {
-        "killed at a step": 12,
-        "disk error at a step": 6,
-        "disk full from a step on": 6,
-        "Ctrl-C at a step": 4,
+        "killed at a step": 8,
+        "disk error at a step": 4,
+        "disk full from a step on": 4,
+        "Ctrl-C at a step": 3,
     }
     total = only(harness("csv", moments(faults, also={**STEPS, **DISK}), seed=3, aside=True))
     assert all(total[outcome] >= 3 for outcome in FINE), total
 
 
 def test_a_table_in_python(harness: Harness) -> None:
-    faults = {"killed": 6, "killed at a step": 12, "Ctrl-C": 8, "disk full from a step on": 5}
+    faults = {"killed": 4, "killed at a step": 8, "Ctrl-C": 5, "disk full from a step on": 4}
     total = only(harness("memory", moments(faults, also=ANY), seed=4))
-    assert total["nothing"] >= 10
+    assert total["nothing"] >= 7, total
 
 
 def test_a_table_that_is_saved(harness: Harness) -> None:
@@ -104,7 +104,7 @@ def test_a_disk_that_is_really_full(harness: Harness, output: str) -> None:
     assert all(total[outcome] >= 1 for outcome in FINE), total
 
 
-WRITING = {"init": 15, "audit": 15, "compare": 12, "mapping": 15, "register": 15}
+WRITING = {"init": 9, "audit": 9, "compare": 9, "mapping": 9, "register": 9}
 
 
 @pytest.mark.parametrize("output", WRITING)

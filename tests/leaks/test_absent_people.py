@@ -16,6 +16,7 @@ from maskwright.domain.release import Release
 from maskwright.errors import HierarchyError, PolicyNotMet
 from maskwright.policy.policy import Policy
 from maskwright.verification.verify import verify_folder
+from tests.amounts import amount
 
 LATTICE = "{name: optimal-lattice, suppression: 60%, suppress: small-classes}"
 POLICY = """
@@ -157,7 +158,9 @@ def groups_of(made: Release) -> set[tuple[tuple[str, int], ...]]:
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(
+    max_examples=amount(3, 6), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
 @given(data=st.data())
 def test_two_tables_with_the_same_groups_are_published_alike(builder: str, data: st.DataObject) -> None:
     """Whoever was dropped and why: the same people in the same groups are the same bytes."""

@@ -291,6 +291,7 @@ def test_people_dropped_for_their_values_are_not_forgotten(
         mw.anonymize(source, made)
 
 
+@pytest.mark.usefixtures("hasty")
 def test_people_dropped_for_reasons_that_no_attack_knows(tmp_path: Path) -> None:
     """Classes that fail an entropy requirement are dropped: what that tells is not known, so it may be everything."""
     rows = [

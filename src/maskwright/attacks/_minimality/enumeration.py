@@ -78,18 +78,22 @@ class _Enumeration:
         self.settled = decided_by_tuples(target)
         self.wanted = _seen(target.grouping)
         self.runs = 0
+        self.started = time.thread_time()
+
+    def _too_long(self, parts: float = 1) -> bool:
+        """Whether it takes longer than it may; all of it takes `parts` times what was taken so far."""
+        return (time.thread_time() - self.started) * parts > MORE * self.budget.seconds
 
     def run(self, number: int) -> Replayed | None:
         """Run the method on every world, of so many; None: that would take too long."""
-        started, places = time.thread_time(), self.places
+        places = self.places
         n_items = int(places.items.max(initial=-1)) + 1
         weighed: list[tuple[World, Fraction]] = []
         every = Fraction(0)
         for i, (world, weight) in enumerate(_worlds(places, self.blocks), 1):
             every += weight
             chance = self._chance(places.summary(_dealt(places, world)))
-            spent = time.thread_time() - started
-            if chance is None or spent * (number / i if i % PILOT == 0 else 1) > MORE * self.budget.seconds:
+            if chance is None or self._too_long(number / i if i % PILOT == 0 else 1):
                 return None
             if chance:
                 weighed.append((world, weight * chance))
@@ -113,7 +117,7 @@ class _Enumeration:
             WorldSpace(group[order], places.items[shown][order], np.zeros(len(places.groups), dtype=np.int64)),
             unit[order], len(units), one * int(every * scale), one * kept, held[units], one * kept,
             one.astype(bool), ~one.astype(bool), one.astype(bool), not self.settled,
-            runs=self.runs, seconds=time.thread_time() - started,
+            runs=self.runs, seconds=time.thread_time() - self.started,
         )  # fmt: skip
         inside = replace(
             places, tuples=places.tuples[shown][order], group=places.groups[group[order]],
@@ -122,7 +126,7 @@ class _Enumeration:
         return Replayed(inside, tally, by_labels=True)
 
     def _chance(self, summary: Summary) -> Fraction | None:
-        """How probable it is that the method publishes the same; None: it has too many choices."""
+        """How probable it is that the method publishes the same; None: too many choices, or too long."""
         if self.settled:
             self.runs += 1
             return Fraction(self._same(self.again.run(summary, self.search)))
@@ -132,6 +136,8 @@ class _Enumeration:
         cells = np.repeat(np.arange(len(joint.rows)), joint.rows)
         try:
             for choices in every_choice(MORE * self.budget.draws - self.runs, (joint.tuples[cells], cells)):
+                if self._too_long():
+                    return None
                 self.runs += 1
                 made = self.again.run(summary, self.search, choices)
                 found += choices.probability * self._same(made)
