@@ -25,7 +25,7 @@ os.environ["MASKWRIGHT_STATE"] = _STATE
 os.environ.pop("MASKWRIGHT_KEY_FILE", None)
 
 # The number of examples is that of all properties. Machines are shared and noisy: how long one takes says nothing.
-settings.register_profile("maskwright", deadline=None, max_examples=amount(25, 1_000))
+settings.register_profile("maskwright", deadline=None, max_examples=amount(20, 1_000))
 settings.load_profile("maskwright")
 
 

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench_scale import CASES, make
+from tests.amounts import cases
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("option", ["", "--pass-through", "--format=csv", "--few"])
+@pytest.mark.parametrize(
+    "option", cases(["", "--pass-through", "--format=csv", "--few"], brief=["--pass-through"])
+)
 def test_it_prints_the_ratios_and_stays_within_its_memory(option: str) -> None:
     command = [sys.executable, "benchmarks/bench_scale.py", "--rows", "60000", *([option] if option else [])]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

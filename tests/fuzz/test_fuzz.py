@@ -20,11 +20,11 @@ from tests.support import needs
 
 # Inputs of a target: in `make test`, in one piece of the long run, and how many pieces that has. Each piece is a
 # test of its own, so that they run side by side.
-INPUTS = {"policy": (250, 5_000, 6), "settings": (2_000, 42_000, 10), "hierarchy": (2_000, 26_000, 10),
-          "csv": (500, 3_000, 10), "parquet": (400, 3_000, 10), "statements": (2_000, 26_000, 10),
-          "first-look": (25, 100, 10), "release": (30, 200, 10),
-          "frames": (60, 1_000, 10), "damaged": (60, 1_000, 10), "workbench": (500, 5_000, 6),
-          "workload": (2_000, 10_000, 3)}  # fmt: skip
+INPUTS = {"policy": (150, 5_000, 6), "settings": (1_200, 42_000, 10), "hierarchy": (1_200, 26_000, 10),
+          "csv": (300, 3_000, 10), "parquet": (240, 3_000, 10), "statements": (1_200, 26_000, 10),
+          "first-look": (20, 100, 10), "release": (20, 200, 10),
+          "frames": (40, 1_000, 10), "damaged": (40, 1_000, 10), "workbench": (300, 5_000, 6),
+          "workload": (1_200, 10_000, 3)}  # fmt: skip
 PIECES = [(target, piece) for target, (_, _, pieces) in INPUTS.items() for piece in range(pieces)]
 GUIDED = {"policy": 400, "hierarchy": 3_000, "statements": 3_000}
 ROOT = Path(__file__).parents[2]

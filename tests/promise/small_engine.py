@@ -37,6 +37,7 @@ class SmallTable:
     rows: tuple[Row, ...]
     caller: str = "small"
     format: str = "csv"
+    repairs: tuple[()] = ()
 
     @property
     def columns(self) -> tuple[ColumnInfo, ...]:
