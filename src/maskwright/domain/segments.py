@@ -138,3 +138,14 @@ class Ratios(Sequence[Fraction]):
     def argmin(self) -> int | None:
         """The first of the smallest, exactly; None when there is none."""
         return Ratios(-self.numerators, self.denominators).argmax()
+
+
+def dense_numbers(key: Ints, size: int) -> tuple[Ints, int]:
+    """Keys below `size` renumbered 0, 1, … in ascending order, and how many different ones there are."""
+    if size <= max(1 << 16, 8 * len(key)):
+        used = np.zeros(size, dtype=bool)
+        used[key] = True
+        number = np.cumsum(used) - 1
+        return number[key], int(used.sum())
+    unique, inverse = np.unique(key, return_inverse=True)
+    return inverse.astype(np.int64).reshape(-1), len(unique)

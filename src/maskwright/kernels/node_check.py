@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.exact import exact_dot
 from maskwright.domain.rules import Rule
+from maskwright.domain.segments import dense_numbers
 from maskwright.kernels.rule_checks import decide_classes
 
 SNAPSHOTS = 64  # of merged tuples that the twin keeps
@@ -171,10 +172,10 @@ def _group(keys: list[NDArray[np.int32]], n: int) -> tuple[Ints, int, Ints]:
         if radix == 1:
             continue
         if size * radix > 2**40:
-            key, size = _dense(key, size)
+            key, size = dense_numbers(key, size)
         key = key * radix + part
         size *= radix
-    group, n_groups = _dense(key, size)
+    group, n_groups = dense_numbers(key, size)
     first = np.zeros(n_groups, dtype=np.int64)
     first[group] = np.arange(n)
     return group, n_groups, first
@@ -230,17 +231,6 @@ def _sums(group: Ints, weights: Ints, n_groups: int) -> Ints:
     out = np.zeros(n_groups, dtype=np.int64)
     np.add.at(out, group, weights)
     return out
-
-
-def _dense(key: Ints, size: int) -> tuple[Ints, int]:
-    """Keys renumbered 0, 1, … in ascending order."""
-    if size <= max(1 << 16, 8 * len(key)):
-        used = np.zeros(size, dtype=bool)
-        used[key] = True
-        number = np.cumsum(used) - 1
-        return number[key], int(used.sum())
-    unique, inverse = np.unique(key, return_inverse=True)
-    return inverse.astype(np.int64).reshape(-1), len(unique)
 
 
 def rows_by_code(codes: NDArray[np.int32], rows: Ints, widths: tuple[int, ...]) -> list[Ints]:

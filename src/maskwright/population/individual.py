@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.domain.segments import dense_numbers
 from maskwright.population.counts import SampleCounts
 from maskwright.population.estimates import uniqueness_estimates
 
@@ -125,14 +126,9 @@ def _numbers(codes: NDArray[np.integer], tuples: NDArray[np.int64]) -> NDArray[n
     for column in codes:
         radix = int(column.max(initial=0)) + 1
         if count * radix >= 2**62:
-            number, count = _dense(number)
+            number, count = dense_numbers(number, count)
         number, count = number * radix + column[tuples], count * radix
-    return _dense(number)[0]
-
-
-def _dense(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    distinct, inverse = np.unique(number, return_inverse=True)
-    return inverse.reshape(-1), len(distinct)
+    return dense_numbers(number, count)[0]
 
 
 Ints = NDArray[np.int64]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
 from maskwright.domain.hierarchy import Hierarchy, Level
+from maskwright.domain.segments import dense_numbers
 from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyError
 
@@ -149,18 +150,7 @@ def group_tuples(summary: Summary, node: Node) -> tuple[Ints, int]:
         if len(level.labels) == 1:
             continue
         if size * len(level.labels) > 2**40:  # keep the key small: number the classes so far
-            group, size = _dense(group, size)
+            group, size = dense_numbers(group, size)
         group = group * len(level.labels) + level.blocks[codes]
         size *= len(level.labels)
-    return _dense(group, size)
-
-
-def _dense(key: Ints, size: int) -> tuple[Ints, int]:
-    """Keys renumbered 0, 1, … in ascending order."""
-    if size <= max(1 << 16, 8 * len(key)):
-        used = np.zeros(size, dtype=bool)
-        used[key] = True
-        number = np.cumsum(used) - 1
-        return number[key], int(used.sum())
-    unique, inverse = np.unique(key, return_inverse=True)
-    return inverse.astype(np.int64).reshape(-1), len(unique)
+    return dense_numbers(group, size)
