@@ -1,19 +1,19 @@
-"""The people of several tables about the same people: who is in which class of each of them.
+"""Several tables about the same people: who is in which class of each of them, and what the tables tell together.
 
 Quasi-identifiers are known, so people with the same ones are alike. Where a method split them over several groups, it
 is only known how many went where.
 
-The values of one set in different tables: who knows how many values a set holds can put the tables together.
+*The values of one set in different tables.* How many values a set holds can be enough to put the tables together.
 
 Beliefs about attributes of different tables are independent, but the bits of a multi-valued column are not when it is
 known that nobody's set is empty, or that none holds more than so many values (docs/attacks/intersection.md, D-2).
 
-Restoring the correspondence of rows: which row of one table is about the same person as which row of another?
+*Restoring the correspondence of rows*: which row of one table is about the same person as which row of another?
 
 For whoever knows all quasi-identifiers, a row of class c is equally likely about each of its n(c) people, so two rows
 of classes c and d are about the same person with probability N(c, d) / (n(c)·n(d)), where N(c, d) people are in both.
 
-One sensitive attribute in several tables with different groups: every class narrows down what is possible.
+*One sensitive attribute in several tables with different groups*: every class narrows down what is possible.
 
 People in the same class of every table are a *cell*. Classes that share people form *components*, which say nothing
 about each other. A component that is small enough is counted exactly; in a large one the beliefs are fitted to all

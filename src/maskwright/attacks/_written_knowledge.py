@@ -3,7 +3,7 @@
 Exact where the worlds of the people named can be counted; otherwise worlds are drawn independently and the beliefs have
 an interval. Knowledge that no world agrees with is reported as such.
 
-Statements about people, looked up in a release: which class somebody is in, and what people there cannot have.
+Statements are looked up in the release first: which class somebody is in, and what people there cannot have.
 """
 
 from __future__ import annotations

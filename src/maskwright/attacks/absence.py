@@ -1,19 +1,17 @@
 """Absence: what is believed about people who are missing from the release because of their values.
 
-A class that was dropped for failing a requirement about sensitive values violated it, and who knows everybody's
+A class that was dropped for failing a requirement about sensitive values violated it, and an adversary with everybody's
 quasi-identifiers knows who was in it. Nothing is published about these people, so the prior is that each has a value
 with the probability of its share in the release, independently; the reason for their absence does the rest.
 
-The dropped tail of greedy grouping: people who are missing because their group never satisfied the requirement.
+In the dropped tail of greedy grouping people are missing because their group never satisfied the requirement. An
+adversary who knows the method knows that every prefix of the tail violated it (with `extend`: or went on by chance).
+Nothing is published about these people, so the prior is that each holds a value of the set with its share in the
+release, independently. Forward and backward sums over the buckets give what is then believed, bucket by bucket.
 
-Who knows the method knows that every prefix of the tail violated it (with `extend`: or went on by chance). Nothing is
-published about these people, so the prior is that each holds a value of the set with its share in the release,
-independently. Forward and backward sums over the buckets give what is then believed, bucket by bucket.
-
-Classes that are known to violate: what they hold when everybody's value was drawn independently.
-
-n people draw one of several sets of values (or none of them) with probabilities in the ratio of given weights. Known is
-that some set is held by more people than its cap. Worlds without a violation are counted in integers, set by set.
+In a class that is known to violate, n people draw one of several sets of values (or none of them) with probabilities
+in the ratio of given weights. Known is that some set is held by more people than its cap. Worlds without a violation
+are counted in integers, set by set.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ class. The journalist knows a population of which the table is a part: one over 
 the class; where there is no table of them, that is estimated from the sample. The marketer links everybody: the share
 linked correctly is the average of those chances. How few attributes are enough to single somebody out is told by the
 minimal unique sets (see `maskwright.domain.unique_sets`).
-
-The journalist without a list: how many of the population match is estimated from the sample alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Clusters of quasi-identifier tuples under one label per attribute: the compiled kernel, and what it is given.
+"""Clusters of quasi-identifier tuples under one label per attribute: the compiled kernel, and its numpy twin.
 
 What a set of values agrees on is a *state*: the set of levels at which all of them lie in one block. The state of
 two sets together is the *meet* of their states and of what one value of each agrees on, whatever the values, and
 the price of a state is that of its cheapest level. For a chain a state is simply the first level that agrees.
 
-Clustering in numpy: the same steps as the compiled kernel `_local.c`, with the same results.
+Both take these steps, with the same results (`_local.c`, `Twin`):
 
 1. *Neighbours*: for each tuple, the tuples that would share a label with it at the least price (all of them are
    considered; ties go to the first).

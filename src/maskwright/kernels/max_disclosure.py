@@ -7,11 +7,9 @@ are common, so they are compared in sets: every quantity falls when any of `sums
 the *roof* of some buckets of equal size (the largest of each number) is a bound for all of them.
 A roof that is no better than the best so far settles a whole set at once; otherwise the set is halved.
 
-MINIMIZE1 for many buckets at once, in floats: a compiled kernel, and its numpy twin with the same results.
-
-`max_disclosure.py` decides exactly with what is found here. Each quantity is a product of at most 2(k + 1)
-rounded operations on integers below 2^53 and at most two more, so unless it underflows its relative error is
-below `relative_error(k)`.
+The floats are MINIMIZE1 for many buckets at once, by a compiled kernel or its numpy twin. Each quantity is a product
+of at most 2(k + 1) rounded operations on integers below 2^53 and at most two more, so unless it underflows its
+relative error is below `relative_error(k)`.
 """
 
 from __future__ import annotations

@@ -8,10 +8,9 @@ about the values, which is why it is the textbook target of the minimality attac
 
 Groups do not depend on each other, so that all groups of one generation are decided together.
 
-Rows that children give back to a remainder which fails the models, decided on histograms alone.
-
-Whether a group passes depends on how many rows of each *kind* (combination of sensitive values) it holds, so that
-the kinds to be moved are settled first. Which rows of a kind move is drawn later, and only where it is needed.
+Rows that children give back to a remainder which fails the models are decided on histograms alone. Whether a group
+passes depends on how many rows of each *kind* (combination of sensitive values) it holds, so that the kinds to be
+moved are settled first. Which rows of a kind move is drawn later, and only where it is needed.
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 Each table has all quasi-identifiers and some of the sensitive attributes, is grouped on its own, and has its rows in
 an order of its own. What is lost is the association between attributes of different tables (Γα); what is gained is
-that who knows one attribute of a person learns less about the others (Γβ), and that each table can be closer.
+that whoever knows one attribute of a person learns less about the others (Γβ), and that each table can be closer.
 
-The tables of a plan: each subset of the sensitive attributes is grouped by a method of its own choice, once.
-
-How close to the whole table such tables can be is measured over all full-domain recodings that are allowed: the least
-largest distance of a class.
+Each subset of the sensitive attributes is grouped by a method of its own choice, once. How close to the whole table
+such tables can be is measured over all full-domain recodings that are allowed: the least largest distance of a class.
 """
 
 from __future__ import annotations

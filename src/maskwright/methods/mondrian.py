@@ -4,13 +4,12 @@
 quasi-identifiers alone, and accepts the cut when all parts satisfy the models. Exchanging the contents of the parts
 then maps refused tables to refused tables, so that an adversary who knows the method believes exactly what the group
 shows, whatever the models. `crossed` tries further cuts after a refusal that run evenly across every refused one,
-which keeps that true (`promise.balanced` has the proofs). `relaxed` cuts at the median without dropping rows; `strict`
-never separates equal values. `fallback` tries further dimensions that do not cross: better groups, but each refusal
-says something about the values.
+which keeps that true (`promise/lemmas/balanced_cuts.py` has the proofs). `relaxed` cuts at the median without dropping
+rows; `strict` never separates equal values. `fallback` tries further dimensions that do not cross: better groups, but
+each refusal says something about the values.
 
-How to cut n rows into equal parts all the way down, from n and the least group size alone.
-
-The plan looks at no value of the table, so that it cannot say anything about one.
+How n rows are cut into equal parts all the way down is planned from n and the least group size alone. The plan looks
+at no value of the table, so that it cannot say anything about one.
 """
 
 from __future__ import annotations

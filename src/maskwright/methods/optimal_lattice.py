@@ -5,7 +5,7 @@ be optimal, ties going to the lexicographically smallest levels (flash-style sea
 with bounds in the manner of OLA [El Emam et al. 2009] and of ARX). With a time budget, or in lattices too
 large to be listed, the best node found is returned with a proven bound on how far it is from the optimum.
 
-Anytime search: lattices too large to be listed. The best node found, and how far from the optimum it can be.
+That *anytime search* has two ends:
 
 *Upper end*: several greedy descents from the top (among them the steepest, which tries every step), then
 improvement: a step up in one column and a new descent that may not undo it.

@@ -4,10 +4,9 @@ MDAV makes the groups of several columns: while at least 3k rows remain, the row
 remain and the k − 1 nearest to it are a group, then the row farthest from that one and the k − 1 nearest to it. Of one
 column the groups of least loss are found [Hansen, Mukherjee 2003]: runs of k to 2k − 1 rows in the order of the values.
 
-Nearest and farthest rows among those that remain.
-
-The nearest are found by boxes: one that cannot hold any of them is not looked into. The farthest is found by one
-product of all rows with the place, which is rounded; those within its error are then compared exactly.
+The nearest rows among those that remain are found by boxes: one that cannot hold any of them is not looked into. The
+farthest is found by one product of all rows with the place, which is rounded; those within its error are then compared
+exactly.
 """
 
 from __future__ import annotations

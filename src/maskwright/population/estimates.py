@@ -12,8 +12,6 @@ The likelihood of u classes among n people, c_j of them with j people, is up to 
 and a population of N is expected to have N·(θ+α)_{N−1} / (θ+1)_{N−1} uniques, with rising factorials. That is used
 here, and not its limit N^α·Γ(θ+1)/Γ(θ+α) for large N, which other tools compute.
 
-Differences of the logarithm of Γ, and of its derivative, that keep the digits which subtracting would lose.
-
 Zayatz: how likely somebody who is unique in the sample is unique in the population [Zayatz 1991].
 
 By Bayes, with the class sizes of the sample in place of those of the population:

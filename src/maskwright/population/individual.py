@@ -8,12 +8,9 @@ success probability p = f/ΣW, the share of the class that was sampled. The risk
 The middle form is a series of positive terms, and needs few of them unless both f and p are small; there
 r(1, p) = −p·ln p/(1−p) and r(f+1, p) = p/(1−p)·(1/f − r(f, p)), whose errors shrink while p < 1/2.
 
-The figures of a sample: what the journalist and the marketer find in the population, all of it estimated.
-
-Frequencies in which a missing value matches every value, as statisticians count them.
-
-(Male, Secondary complete, Employed), (Male, Secondary incomplete, Employed) and (Male, –, Employed) have frequencies
-of 2, 2 and 3.
+From these the figures of a sample follow: what the journalist and the marketer find in the population, all of it
+estimated. With wildcards a missing value matches every value, as statisticians count frequencies: (Male, Secondary
+complete, Employed), (Male, Secondary incomplete, Employed) and (Male, –, Employed) have frequencies of 2, 2 and 3.
 """
 
 from __future__ import annotations

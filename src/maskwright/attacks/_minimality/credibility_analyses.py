@@ -1,13 +1,11 @@
 """Which credibility of Wong et al. 2007 fits a release: local recoding, MASK, or a table of unknown origin.
 
-MASK: what its releases tell somebody who knows MASK [Wong et al. 2007; erratum W-5].
+*MASK* [erratum W-5]: a class that shows a large share of the sensitive set may be a disguised one, in which there were
+more. Everybody is taken to hold the set with the same probability, independently: the share of the set in the whole
+table.
 
-A class that shows a large share of the sensitive set may be a disguised one, in which there were more. Everybody is
-taken to hold the set with the same probability, independently: the share of the set in the whole table.
-
-The minimality attack with a list of people that is longer than the table: the policy's population.
-
-Who knows that somebody is in the table learns more; so this is reported beside the attack's own result.
+*A list of people that is longer than the table*, the policy's population: with it less is learned than by somebody who
+knows who is in the table; so this is reported beside the attack's own result.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Every generalised class needs a reason of its own: some original class in it, al
 requirement. The worlds assume that *which* rows of a class were generalised was decided without a look at their values.
 No concrete algorithm promises that, so the result is called estimated, however exactly it was counted.
 
-What each generalised class tells by itself: one threshold in closed form, any requirement by counting or drawing.
+The credibility of a class by itself is found in closed form for one threshold, and by counting or drawing worlds for
+any other requirement.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ An even-split method publishes a group undivided because a part of it violates t
 group as soon as it may. Each group tells its own story, independently of the others. Which part somebody is in follows
 from the quasi-identifiers, unless several people share them: then what is computed here is the most that is believed.
 
-Even-split methods under any requirement: a group was published undivided because a part of it violates.
-
-Only the group's own refused cut tells anything, so that every group is a story of its own. Which part somebody is in is
-taken to be known: exact for people whose place in the order follows from their quasi-identifiers, and the most that is
-believed where several people share them. (With one set of values that decides, `partitions` counts in closed form.)
+With one set of values that decides, worlds are counted in closed form; under any other requirement on even splits
+(`cut_worlds`) they are run through one by one. Only the group's own refused cut tells anything, so that every group is
+a story of its own. Which part somebody is in is taken to be known: exact for people whose place in the order follows
+from their quasi-identifiers, and the most that is believed where several people share them.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ Without the models of sensitive values it publishes what the quasi-identifiers a
 published, values decided nothing. Otherwise it is run on possible worlds: those in which it publishes the same groups
 are the worlds that an adversary is left with [Cormode et al. 2010]; `world_sampler` lists or draws them.
 
-From the worlds in which a method publishes the same again to findings: the worst belief, and the largest distance.
-
-Where beliefs were drawn, what is reported as the worst lies between two ends that hold for everybody at once.
+The findings from these worlds are the worst belief and the largest distance (`replay_findings`). Where beliefs were
+drawn, what is reported as the worst lies between two ends that hold for everybody at once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `qi` and `sa` are the quasi-identifiers and the sensitive value of each row, `rng` a numpy generator; the answer is the
 groups, as row numbers. Rows in no group are dropped. A method that uses `rng` is taken to be randomised.
 
-`possible_worlds`: the belief of an adversary who can run a method that is given as a plain Python function.
+`possible_worlds` is the belief of an adversary who can run such a method:
 
     def f(qi, sa, rng): ...                   # → groups of row numbers; what is in no group is dropped
     found = possible_worlds(qi, sa, groups, f)

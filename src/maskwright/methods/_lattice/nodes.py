@@ -1,7 +1,5 @@
 """Nodes of a lattice that is listed as a whole, each checked at most once; what `samarati` and `incognito` share.
 
-When every coarsening of a satisfying node satisfies too, and how many classes a satisfying node can have.
-
 Binary search on height, and Incognito's candidates, are exact only where satisfaction is *upward closed*. Let
 node n coarsen node m, so that the classes of n are unions of classes of m.
 

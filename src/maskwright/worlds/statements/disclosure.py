@@ -23,10 +23,8 @@ h = 1 gives (n−t)/t for the most frequent recorded value, t times; for h ≥ 2
 two values, "missing" and A's. (Denying A's value to one person and "missing" to h−1 others is never better
 than denying both to one of them: the ratio of the two is (n−M−t)/(n−M−t+tM/(n−h+1)) ≤ 1.)
 
-The worst k facts on top of any set of possible worlds: for an adversary who knows the method, too.
-
-Maximum disclosure [Martin et al. 2007] takes all orders of a bucket's values to be equally likely. What a method gives
-away leaves some of them out. Its central fact survives:
+*On top of any set of possible worlds*, for an adversary who knows the method, too. Maximum disclosure takes all orders
+of a bucket's values to be equally likely. What a method gives away leaves some of them out. Its central fact survives:
 
 **Lemma.** Whatever the distribution over worlds, k basic implications raise the belief in an atom A most when they are
 A_1 → A, …, A_k → A for some atoms. *Why.* Replace each implication (all of some atoms → one of others) by "its first
@@ -35,7 +33,7 @@ they say that no A_i is true; but then every implication that was replaced holds
 that remain without A are among those that remained before. ∎
 
 So belief is 1/(1 + R), R the least P(none of A, A_1 … A_k)/P(A), found here by going through all sets of atoms. Blocks
-of worlds that are independent are combined as buckets are (`disclosure`).
+of worlds that are independent are combined as buckets are.
 
 **Bound.** Let at least the share c of all worlds be left, and R the least ratio when all were. Then what is left has
 R' ≥ R − (1 − c)·(R + k + 1). *Why.* P(none | left)/P(A | left) ≥ (P(none) − (1 − c))/P(A). For A the likeliest of its
