@@ -49,10 +49,10 @@ def test_a_parquet_file(harness: Harness) -> None:
 
 def test_where_folders_cannot_be_exchanged(harness: Harness) -> None:
     faults = {
-        "killed at a step": 8,
-        "disk error at a step": 4,
-        "disk full from a step on": 4,
-        "Ctrl-C at a step": 3,
+        "killed at a step": 12,
+        "disk error at a step": 6,
+        "disk full from a step on": 6,
+        "Ctrl-C at a step": 4,
     }
     total = only(harness("csv", moments(faults, also={**STEPS, **DISK}), seed=3, aside=True))
     assert all(total[outcome] >= 3 for outcome in FINE), total

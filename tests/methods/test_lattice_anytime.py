@@ -14,7 +14,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.rules import SizeAtLeast
 from maskwright.domain.summary import Summary
 from maskwright.methods import optimal_lattice
-from maskwright.methods._lattice import anytime, sweep
+from maskwright.methods._lattice import sweep
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import OBJECTIVES, Bounds, build_objective
 from maskwright.methods._lattice.sweep import LatticeSearch, Stop
@@ -89,7 +89,7 @@ def greedy(task: object, method: OptimalLattice) -> Fraction:
 def test_fifteen_columns_with_five_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that stands still while others have the machine."""
     clock = SimpleNamespace(monotonic=time.process_time, process_time=time.process_time)
-    for module in (optimal_lattice, anytime, sweep):
+    for module in (optimal_lattice, sweep):
         monkeypatch.setattr(module, "time", clock)
     summary = large(15, 20_000)
     task = task_of(summary, [Monotone(rules=(SizeAtLeast(5),), known=True)])
