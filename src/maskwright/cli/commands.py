@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from maskwright.addresses import scheme_of, shown_address, without_passwords
 from maskwright.cli.process import Printed, Stopping, open_streams
-from maskwright.errors import Cancelled, MaskwrightError, UsageError, system_refused
+from maskwright.errors import Cancelled, MaskwrightError, PolicyNotMet, UsageError, system_refused
 from maskwright.version import __version__
 
 INTERNAL = 70
@@ -131,6 +131,14 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
     command.add_argument("-p", "--policy", required=True, type=_path, help="policy file")
     command.add_argument("-o", "--output", required=True, type=_path, help="folder to publish to")
     command.add_argument("--overwrite", action="store_true", help="replace a release that is already there")
+    command.add_argument(
+        "--choose", type=int, metavar="N",
+        help="publish with alternative N, of those that were told after a refusal or a great loss",
+    )  # fmt: skip
+    command.add_argument(
+        "--no-alternatives", action="store_true",
+        help="do not try other settings after a refusal or a great loss: each is a look at the table",
+    )  # fmt: skip
     command.add_argument(
         "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
     )
@@ -322,9 +330,12 @@ def _main(arguments: list[str], stopping: Stopping) -> int:
         details = (
             getattr(problem, "details", "") if code != INTERNAL else without_passwords(traceback.format_exc())
         )
+        other = getattr(problem, "alternatives", None)
         if as_json:
-            printed.tell(json.dumps({"ok": False, "error": text, "exit": code}))
-        printed.complain(f"maskwright: {text}", *([details] if details and verbose else []))
+            more = {} if other is None else {"alternatives": other.as_list()}
+            printed.tell(json.dumps({"ok": False, "error": text, "exit": code, **more}))
+        told = [] if other is None or as_json else list(other.lines())
+        printed.complain(f"maskwright: {text}", *told, *([details] if details and verbose else []))
     return printed.end(code, stopping.final)
 
 
@@ -362,17 +373,34 @@ def _anonymize(options: argparse.Namespace) -> int:
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
         engine=options.engine, master=options.master, metrics=metrics_named(options.metric),
     )  # fmt: skip
-    return _publish(job, options)
+    if options.choose is not None:
+        from maskwright.pipeline.alternatives import chosen_alternative
+
+        job = replace(job, policy=chosen_alternative(job, options.choose, options.stopping.is_set))
+    return _publish(job, options, with_alternatives=not options.no_alternatives)
 
 
-def _publish(job: Any, options: argparse.Namespace) -> int:
+def _publish(job: Any, options: argparse.Namespace, with_alternatives: bool = False) -> int:
     from maskwright.cli.terminal import Display, release_lines
+    from maskwright.pipeline.alternatives import alternatives_to
     from maskwright.pipeline.publish import publish_release
 
     stopping: Stopping = options.stopping
-    with Display(quiet=options.json, verbose=options.verbose) as display:
-        release = publish_release(job, stopping.watching(display.show), stopping.is_set)
-    _answer(options, release.as_dict(), release_lines(release))
+    try:
+        with Display(quiet=options.json, verbose=options.verbose) as display:
+            release = publish_release(job, stopping.watching(display.show), stopping.is_set)
+    except PolicyNotMet as problem:
+        if with_alternatives:
+            with suppress(MaskwrightError):  # the refusal is what must be told
+                problem.alternatives = alternatives_to(job, None, stopping.is_set)
+        raise
+    answer, lines = release.as_dict(), list(release_lines(release))
+    if with_alternatives and release.great_losses:
+        with suppress(MaskwrightError):
+            found = alternatives_to(job, release, stopping.is_set)
+            answer["alternatives"] = found.as_list()
+            lines += ["", *found.lines()]
+    _answer(options, answer, lines)
     return 0 if release.ok else 1
 
 

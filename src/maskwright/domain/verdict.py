@@ -98,9 +98,17 @@ class Verdict:
         )
 
 
+LONGEST_BITS = 10_000  # of a denominator: about 3,000 digits
+
+
 def plain_number(value: Measured) -> int | float | str:
-    """A number that JSON can hold without losing exactness."""
+    """A number that JSON can hold without losing exactness.
+
+    A fraction of thousands of digits, which Python does not write, is rounded up to thirty places.
+    """
     if isinstance(value, Fraction):
+        if value.denominator.bit_length() > LONGEST_BITS:
+            value = Fraction(math.ceil(value * 10**30), 10**30)
         return int(value) if value.denominator == 1 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)  # JSON has no infinity

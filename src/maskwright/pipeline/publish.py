@@ -410,10 +410,20 @@ def _gate(classes: Classes, models: Sequence[Model], references: References) -> 
         elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
-                "that, the choice of other methods then says something about the values. Or require what is meant, a "
-                "belief: {model: belief, max: 1/4} with that method chooses the parameter and guarantees it"
+                "that, the choice of other methods then says something about the values"
             )
+            if _has_room(references, model):
+                remedy += (
+                    ". Or require what is meant, a belief: {model: belief, max: 1/4} with that method chooses the "
+                    "parameter and guarantees it"
+                )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
+
+
+def _has_room(references: References, model: Model) -> bool:
+    """Whether no value of the model's attribute is held by more than a quarter of the table as it is."""
+    counts = references.search.reference.get(model.attribute_name() or "")
+    return counts is not None and 4 * int(counts.max(initial=0)) <= int(counts.sum())
 
 
 def worst_of(parts: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:

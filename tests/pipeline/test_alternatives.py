@@ -1,0 +1,107 @@
+"""A refusal, or a release that loses much, comes with what else would do: tried, ranked, and one flag away."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskwright.cli.commands import main
+from maskwright.domain.verdict import plain_number
+from maskwright.errors import UsageError
+from maskwright.pipeline.alternatives import alternatives_to, chosen_alternative
+from maskwright.pipeline.job import Job
+from maskwright.pipeline.publish import publish_release
+from maskwright.policy.policy import Policy
+
+N = 300
+POLICY: dict[str, Any] = {
+    "columns": {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": ["5", "10", "20"]}},
+        "zip": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
+        "disease": "sensitive",
+    },
+    "require": [
+        {"model": "k-anonymity", "k": "5"},
+        {"model": "simple-l-diversity", "l": "3", "use": "gate"},
+    ],
+    "method": {"name": "optimal-lattice", "suppression": "0.02"},
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MASKWRIGHT_STATE", str(tmp_path / "state"))
+    rng = random.Random(5)  # noqa: S311
+    rows = []
+    for _ in range(N):
+        age = rng.randint(20, 79)
+        # the old have one disease more often, so that the finest levels fail the gate
+        weights = [6, 1, 1, 1] if age > 60 else [1, 1, 1, 1]
+        rows.append(f"{age},{rng.randint(10, 14)}{rng.randint(0, 9)},{rng.choices('abcd', weights)[0]}")
+    path = tmp_path / "people.csv"
+    path.write_text("age,zip,disease\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(Policy.load(POLICY).to_yaml(), encoding="utf-8")
+    return path
+
+
+def command(table: Path, *options: str) -> list[str]:
+    folder = table.parent
+    return ["anonymize", str(table), "-p", str(folder / "policy.yaml"), "-o", str(folder / "out"), *options]
+
+
+def test_a_refusal_tells_what_was_tried_and_one_flag_takes_it(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command(table)) == 1
+    told = capsys.readouterr().err
+    assert "1  keeps" in told
+    assert not (table.parent / "out").exists()
+    assert main(command(table, "--choose", "1", "--json")) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["ok"]
+    assert main(command(table, "--choose", "99")) == 2
+
+
+def test_json_has_the_policies_too(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command(table, "--json")) == 1
+    found = json.loads(capsys.readouterr().out)["alternatives"]
+    assert found
+    asked = [a["asks_less"] for a in found]
+    assert asked == sorted(asked)
+    for less in (False, True):
+        losses = [Fraction(a["information_loss"]) for a in found if a["asks_less"] is less]
+        assert losses == sorted(losses)
+    for alternative in found:
+        models = [r["model"] for r in alternative["policy"]["require"]]
+        assert models == ["k-anonymity", "simple-l-diversity"], "no requirement is left out"
+
+
+def test_what_is_offered_can_be_published(table: Path) -> None:
+    job = Job(table, Policy.load(POLICY))
+    for number, attempt in enumerate(alternatives_to(job).found, start=1):
+        policy = chosen_alternative(job, number)
+        release = publish_release(Job(table, policy))
+        assert release.ok
+        if set(policy.quasi_identifiers) == {"age", "zip"}:
+            assert release.metrics["information-loss"] == attempt.loss
+
+
+def test_without_looking_nothing_is_tried(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command(table, "--no-alternatives", "--json")) == 1
+    assert "alternatives" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_number_that_was_not_told_is_refused(table: Path) -> None:
+    with pytest.raises(UsageError, match="there are"):
+        chosen_alternative(Job(table, Policy.load(POLICY)), 99)
+
+
+def test_a_fraction_that_python_does_not_write_is_rounded_up() -> None:
+    long = Fraction(10**5000 // 3, 10**5000 - 1)
+    written = Fraction(str(plain_number(long)))
+    assert long <= written <= long + Fraction(1, 10**30)
