@@ -6,12 +6,13 @@ Each repair is undone for one test of `test_cases`, which must then fail: a test
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from maskwright.attacks import homogeneity
+from maskwright.attacks import homogeneity, minimality
 from maskwright.domain import references
 from maskwright.domain.promise import Design, Ingredient
 from maskwright.errors import PolicyError
@@ -136,10 +137,17 @@ class Refusing(Progress):
         raise PolicyError(text)
 
 
+def groups_with_the_same_labels_are_told_apart(patch: Patch) -> None:
+    """As if a reader could see which of several groups with the same labels a row is in."""
+    patch.setattr(minimality, "labels_repeat", lambda _: False)
+    patch.setattr(minimality, "every_world", lambda *_: None)
+
+
 def every_run_draws_anew(patch: Patch) -> None:
     """A key for each run, as if it were that of the installation, and nobody noticed that it is another."""
+    numbers = count()
     patch.setattr(random_keys.Chance, "name", "one for all")
-    patch.setattr(random_keys, "installation_key", lambda: InstallationKey(secret_key()))
+    patch.setattr(random_keys, "installation_key", lambda: InstallationKey(secret_key(next(numbers))))
 
 
 REPAIRS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
@@ -152,11 +160,13 @@ REPAIRS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (values_must_occur, cases.test_a_value_that_does_not_occur),
     (tables_are_judged_apart, cases.test_values_of_one_set_in_several_tables),
     (the_plan_is_no_ingredient, lambda: cases.test_a_plan_that_was_chosen_by_looking("greedy")),
+    (the_plan_is_no_ingredient, lambda: cases.test_a_plan_that_was_chosen_by_looking("best")),
     (gates_refer_to_the_whole_table, cases.test_a_gate_whose_reference_is_the_whole_table),
     (insensitive_columns_say_nothing, cases.test_an_insensitive_column_that_is_a_copy),
     (insensitive_columns_say_nothing, cases.test_an_insensitive_column_that_tells_the_rows_of_a_class_apart),
     (seeds_are_no_ingredient, cases.test_a_seeded_release),
     (labels_are_those_of_the_method, lambda: cases.test_labels_say_nothing_about_somebody_who_is_not_published("97.5")),
+    (groups_with_the_same_labels_are_told_apart, cases.test_groups_with_the_same_labels_are_one_class_to_a_reader),
 ]  # fmt: skip
 
 
