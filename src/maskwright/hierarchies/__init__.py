@@ -15,8 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Tag
 
 from maskwright.domain.exact import short_repr
 from maskwright.domain.settings import TAG, did_you_mean
-from maskwright.domain.values import check_covered
-from maskwright.hierarchies.builder import Builder, Ladder
+from maskwright.hierarchies.builder import Builder
 from maskwright.hierarchies.dates import Dates
 from maskwright.hierarchies.files import File
 from maskwright.hierarchies.groups import Groups
@@ -24,21 +23,6 @@ from maskwright.hierarchies.intervals import Intervals
 from maskwright.hierarchies.masking import Masking
 from maskwright.hierarchies.suppression import Suppress
 from maskwright.hierarchies.trees import Tree
-
-__all__ = [
-    "WAYS",
-    "Builder",
-    "Dates",
-    "File",
-    "Groups",
-    "HierarchySpec",
-    "Intervals",
-    "Ladder",
-    "Masking",
-    "Suppress",
-    "Tree",
-    "check_covered",
-]
 
 WAYS: dict[str, type[Builder]] = {
     "intervals": Intervals,

@@ -20,7 +20,7 @@ from maskwright.domain.grouping import Grouping, Labels, Rendering
 from maskwright.domain.hierarchy import TOP, Hierarchy, Level
 from maskwright.domain.method import Piece
 from maskwright.domain.summary import Summary
-from maskwright.hierarchies import Ladder
+from maskwright.hierarchies.builder import Ladder
 from maskwright.methods._rows.group_labels import LabelStyle, label_groups
 from maskwright.policy.binding import ladder_of
 from maskwright.policy.policy import Policy

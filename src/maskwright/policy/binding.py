@@ -16,7 +16,8 @@ from maskwright.domain.settings import Settings, build_registered, did_you_mean
 from maskwright.domain.value_sets import BIT_VALUES, PRESENT, SetColumn
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, PolicyError
-from maskwright.hierarchies import Ladder, Suppress
+from maskwright.hierarchies.builder import Ladder
+from maskwright.hierarchies.suppression import Suppress
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost

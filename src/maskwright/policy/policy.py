@@ -14,7 +14,8 @@ from maskwright.domain.settings import Registered, Settings, parse_settings
 from maskwright.domain.spreadsheets import Formulas
 from maskwright.domain.value_sets import SetColumn
 from maskwright.errors import PolicyError
-from maskwright.hierarchies import File, HierarchySpec
+from maskwright.hierarchies import HierarchySpec
+from maskwright.hierarchies.files import File
 from maskwright.policy.yaml_text import MAX_BYTES, dump_yaml, load_yaml
 from maskwright.prepare import Preparation
 

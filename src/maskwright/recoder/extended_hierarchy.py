@@ -11,7 +11,7 @@ from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import Hierarchy, Level
 from maskwright.domain.recoding_plan import ColumnMap
 from maskwright.errors import HierarchyError
-from maskwright.hierarchies import Ladder
+from maskwright.hierarchies.builder import Ladder
 from maskwright.pipeline.label_text import published_codes, published_ladder
 from maskwright.policy.binding import ladder_of
 from maskwright.policy.policy import Policy

@@ -12,7 +12,8 @@ from typing import Any
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.settings import parse_settings
 from maskwright.errors import HierarchyError, PolicyError
-from maskwright.hierarchies import WAYS, File
+from maskwright.hierarchies import WAYS
+from maskwright.hierarchies.files import File
 from maskwright.hierarchies.trees import MAX_DEPTH
 from maskwright.policy.policy import Column, Policy
 from maskwright.policy.yaml_text import load_yaml
