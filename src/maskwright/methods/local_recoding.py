@@ -28,7 +28,7 @@ from maskwright.methods._local.local_labels import (
     labelled_groups,
     problem_of,
 )
-from maskwright.methods._local.local_repair import Repair, Repaired, failing_groups
+from maskwright.methods._local.local_repair import GroupRepair, Repaired, failing_groups
 from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_stars_in_buckets
 from maskwright.methods._rows.group_requirement import refuse_unless_met
 from maskwright.methods.optimal_lattice import LISTED, OptimalLattice
@@ -148,7 +148,7 @@ class LocalRecoding(Method):
         group_of[order] = of
         near = np.empty_like(lists)
         near[order] = np.where(lists < 0, np.int32(-1), order.astype(np.int32)[lists])
-        repaired = Repair(task, allowed, near, self.suppressed_rows == "star").run(group_of)
+        repaired = GroupRepair(task, allowed, near, self.suppressed_rows == "star").run(group_of)
         report["repairs"] = repaired.rounds
         return repaired
 

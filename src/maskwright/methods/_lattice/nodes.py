@@ -179,7 +179,7 @@ class NodeSearch(Method):
         return NotVerified(f"{self.name} missed the node {list(found.levels or ())}; please report this")
 
 
-class Seen(NamedTuple):
+class CheckedNode(NamedTuple):
     """What is known of a node. `hopeless`: neither it nor any refinement of it satisfies the policy."""
 
     satisfies: bool
@@ -235,7 +235,7 @@ class Nodes:
         self.checked = self.by_size = self.by_condition = 0
         self._checks = method.checks(task, self.lattice, self.problem)
         self._sizes = self._size_checks(method)
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, CheckedNode] = {}
 
     def _size_checks(self, method: OptimalLattice) -> Checks | None:
         """Checks that count classes only, where the number of classes can rule a node out.
@@ -257,7 +257,7 @@ class Nodes:
         least = max((rule.size for rule in rules), default=1)
         return max(least, self.problem.least) if self.problem.by_size else least
 
-    def look(self, number: int) -> Seen:
+    def look(self, number: int) -> CheckedNode:
         """Check a node, unless that has been done or a necessary condition says that it cannot satisfy."""
         if number not in self._seen:
             self.task.progress.check()
@@ -271,13 +271,13 @@ class Nodes:
             seen = self._seen[number] = self._check(number)
         return seen.hopeless
 
-    def _check(self, number: int) -> Seen:
+    def _check(self, number: int) -> CheckedNode:
         self.checked += 1
         check = self._checks.check(self.lattice.places_of(number))
         hopeless = check.lost > self.problem.limit or (self.upward and not check.feasible)
-        return Seen(check.feasible, hopeless, check)
+        return CheckedNode(check.feasible, hopeless, check)
 
-    def _rule_out(self, number: int) -> Seen | None:
+    def _rule_out(self, number: int) -> CheckedNode | None:
         """Rule a node out by the sizes of its classes, or by condition 2, if they suffice.
 
         Of the classes of at least k people, all those beyond `most_groups` must be suppressed as a whole, here and
@@ -288,12 +288,12 @@ class Nodes:
         sizes = self._sizes.check(self.lattice.places_of(number))
         if sizes.lost > self.problem.limit:
             self.by_size += 1
-            return Seen(False, True, None)
+            return CheckedNode(False, True, None)
         excess = max(0, sizes.classes - self.most_groups)
         hopeless = sizes.suppressed + excess * self.least > self.problem.limit
         if hopeless or (excess and self.problem.by_size):
             self.by_condition += 1
-            return Seen(False, hopeless, None)
+            return CheckedNode(False, hopeless, None)
         return None
 
     def satisfies(self, number: int) -> bool:

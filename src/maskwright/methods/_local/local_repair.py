@@ -32,7 +32,7 @@ class Repaired:
     rounds: int
 
 
-class Repair:
+class GroupRepair:
     """Merges failing groups with near ones, round by round. `near`: the nearest tuples of each tuple, -1: none."""
 
     def __init__(self, task: Task, allowed: Allowed, near: Codes, star: bool) -> None:
@@ -72,7 +72,7 @@ def failing_groups(task: Task, published: LabelledGroups) -> Bools:
 class _Round:
     """One round of merges."""
 
-    def __init__(self, repair: Repair, published: LabelledGroups, failing: Bools) -> None:
+    def __init__(self, repair: GroupRepair, published: LabelledGroups, failing: Bools) -> None:
         self.repair, self.published, self.failing = repair, published, failing
         self.ordinary = np.arange(published.classes.n)
         if published.starred is not None:
