@@ -203,6 +203,7 @@ WRITTEN: list[Any] = [
     {"dates": ["year", "week"], "format": "%d.%m.%Y", "domain": "01.01.2024"},
     {"tree": {"Married": {"p": ["x", 1.0], "q": "y"}, "z": None, "l": ["m", ["n", {"o": ["r"]}]]}},
     {"file": "education.csv", "header": "true", "delimiter": ";"},
+    {"library": "countries"},
 ]
 
 

@@ -75,6 +75,8 @@ def test_a_messy_table_is_understood(tmp_path: Path) -> None:
         ("telephone", ["+1 555 123 4567", "+1 555 123 4568"], {}),
         ("income", ["<=50K", ">50K"], {}),
         ("zip", ["02139", "10001"], {}),
+        ("income", ["- 50000."] * 9 + ["50000+."], {}),
+        ("distance", ["100 km"] * 9 + ["120 km", "130 km", "more than 500 km"], {}),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_column(name: str, values: list[str], steps: dict[str, Any]) -> None:

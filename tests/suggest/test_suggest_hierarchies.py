@@ -64,11 +64,25 @@ def test_few_unknown_numbers_may_be_codes() -> None:
     assert "codes" in many.notes[0]
 
 
-def test_decimal_commas_are_pointed_out() -> None:
-    found = guess_hierarchy(facts("Gewicht", [f"{50 + i % 40},{i % 10}" for i in range(200)]), "body", 5)
-    assert found.hierarchy == "suppress"
-    assert "decimal comma" in found.notes[0]
-    assert guess_hierarchy(facts("job", ["a", "b"] * 9), "occupation", 5).notes == ()
+def test_rare_values_are_merged_first() -> None:
+    jobs = ["baker"] * 500 + ["smith"] * 300 + ["miller"] * 150 + ["king"] * 40 + ["poet"] * 6 + ["spy"] * 4
+    others = [{"poet", "spy"}, {"king", "poet", "spy"}, {"king", "miller", "poet", "spy"}]
+    levels = spec("job", "occupation", jobs)["groups"]
+    assert [set(level["other values"]) for level in levels] == others
+    assert spec("job", "occupation", ["a", "b"] * 9) == "suppress"
+    assert spec("job", "occupation", ["a", "b", "c"] * 9) == "suppress", "there are no rare ones"
+
+
+def test_ready_hierarchies_are_taken_where_they_know_every_value() -> None:
+    ready = guess_hierarchy(facts("country", ["Germany", "United-States", "Japan"] * 30), "country", 5)
+    assert ready.hierarchy == {"library": "countries"}
+    assert "knows all 3 values" in ready.notes[0]
+    partly = guess_hierarchy(facts("country", ["Germany", "Japan"] * 40 + ["Atlantis"]), "country", 5)
+    assert "library" not in partly.hierarchy
+    assert "knows 2 of 3 values" in partly.notes[0]
+    assert spec("education", "education", ["HS-grad", "Bachelors", "9th"] * 20) == {"library": "isced"}
+    assert spec("state", "state", ["NY", "CA", "TX"] * 20) == {"library": "us-states"}
+    assert spec("bmi", "body", [f"{18 + i % 20}.5" for i in range(200)]) == {"library": "bmi-who"}
 
 
 def test_one_number_has_no_intervals() -> None:

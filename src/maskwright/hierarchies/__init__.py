@@ -3,7 +3,7 @@
 suppress   exact, or `*`                          {dates: [...]}   weeks, months, years …
 {intervals: [5, 10]}   ranges of numbers          {tree: {...}}    categories within categories
 {groups: [[a, b], [c]]}   listed sets             {file: x.csv}    a table of labels
-{mask: right}   1234*, 123**
+{mask: right}   1234*, 123**                     {library: icd-10}   a ready hierarchy
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from maskwright.hierarchies.dates import Dates
 from maskwright.hierarchies.files import File
 from maskwright.hierarchies.groups import Groups
 from maskwright.hierarchies.intervals import Intervals
+from maskwright.hierarchies.library import Library
 from maskwright.hierarchies.masking import Masking
 from maskwright.hierarchies.suppression import Suppress
 from maskwright.hierarchies.trees import Tree
@@ -31,6 +32,7 @@ WAYS: dict[str, type[Builder]] = {
     "dates": Dates,
     "tree": Tree,
     "file": File,
+    "library": Library,
     "suppress": Suppress,
 }
 _OPTIONS = {name for way in WAYS.values() for name in way.model_fields} - set(WAYS)
@@ -79,6 +81,7 @@ HierarchySpec = Annotated[
     | Annotated[Dates, Tag(TAG + "Dates")]
     | Annotated[Tree, Tag(TAG + "Tree")]
     | Annotated[File, Tag(TAG + "File")]
+    | Annotated[Library, Tag(TAG + "Library")]
     | Annotated[Suppress, Tag(TAG + "Suppress")],
     Discriminator(_tag),
     BeforeValidator(_recognise),

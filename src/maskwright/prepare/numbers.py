@@ -92,7 +92,8 @@ def _either(texts: object) -> str:
 def number_format(values: Mapping[str, int]) -> tuple[NumberFormat, int] | None:
     """How the numbers of a column are written, and the rows whose mark could be of either kind.
 
-    None where they are plain numbers already, or where fewer than four in five rows are numbers at all.
+    None where they are plain numbers already, where fewer than four in five rows are numbers at all, or where more than
+    one in a hundred holds digits and is none.
     """
     everything = sum(values.values())
     signs, units = _beside(values)
@@ -126,10 +127,11 @@ def number_format(values: Mapping[str, int]) -> tuple[NumberFormat, int] | None:
     form = bare.model_copy(update={"decimal": decimal, "thousands": tuple(sorted(groups - set(decimal)))})
     form = NumberFormat.model_validate(form.model_dump())
     fits = re.compile(form.pattern)
-    rows = sum(n for v, n in values.items() if (m := fits.match(v)) and (m[2] or m[3]))
-    digits = sum(n for v, n in values.items() if re.search("[0-9]", v))
-    if rows * 5 < everything * 4 or digits * 5 < everything * 4:
-        return None
+    numbers = {v for v in values if (m := fits.match(v)) and (m[2] or m[3])}
+    odd = sum(n for v, n in values.items() if v not in numbers and re.search("[0-9]", v))
+    rows = sum(values[v] for v in numbers)
+    if len(numbers) < 3 or rows * 5 < everything * 4 or odd * 100 > everything:
+        return None  # 50000+ says something that a number would not
     return form, either if decimal != (".",) or thousands else 0
 
 

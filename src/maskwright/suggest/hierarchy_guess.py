@@ -12,9 +12,11 @@ from typing import Any
 
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import HierarchyError
+from maskwright.hierarchies.library import library_entry
 from maskwright.policy.policy import Column
 from maskwright.suggest.profile import Facts
 from maskwright.suggest.roles import NUMERIC_TOPICS, looks_like_dates
+from maskwright.suggest.topics import name_parts
 
 SUPPRESS = "suppress"
 # An end of a scale is sparse when its outermost interval holds fewer than one in so many rows (or than k rows).
@@ -22,8 +24,9 @@ SPARSE = 1000
 # Whole numbers with so few values may be codes, which intervals would mix.
 CODES = 12
 PERHAPS_CODES = "if these numbers are codes, intervals mix them: write suppress, or a tree"
-DECIMAL_COMMA = "numbers with a decimal comma count as text: write a point, and intervals become possible"
-_COMMA = re.compile(r"[+-]?\d+(,\d+)?")
+READY = {"country": "countries", "state": "us-states", "education": "isced"}  # by what a column is about
+OTHER = "other values"
+MOST_GROUPED = 150  # values of a column whose groups are written out
 FORMATS = tuple(
     day + time
     for day in (
@@ -58,8 +61,9 @@ def guess_hierarchy(facts: Facts, topic: str | None, k: int) -> Coarsening:
         return fitting_or_suppressed(facts, _postcode(facts))
     numbers = facts.numbers
     if numbers is None:
-        notes = (DECIMAL_COMMA,) if facts.values and all(map(_COMMA.fullmatch, facts.values)) else ()
-        return fitting_or_suppressed(facts, Coarsening(_bands(facts) or SUPPRESS, notes=notes))
+        return fitting_or_suppressed(facts, _words(facts, topic))
+    if "bmi" in name_parts(facts.name):
+        return fitting_or_suppressed(facts, Coarsening({"library": "bmi-who"}))
     if topic not in NUMERIC_TOPICS and facts.distinct <= CODES:
         return Coarsening(SUPPRESS)
     spec = nested_intervals(numbers, facts.counts, topic, k)
@@ -68,6 +72,47 @@ def guess_hierarchy(facts: Facts, topic: str | None, k: int) -> Coarsening:
     return fitting_or_suppressed(
         facts, Coarsening(spec, notes=() if topic in NUMERIC_TOPICS else (PERHAPS_CODES,))
     )
+
+
+def _words(facts: Facts, topic: str | None) -> Coarsening:
+    """Texts: a ready hierarchy that knows all of them, bands, or the rare values merged first."""
+    bands = _bands(facts)
+    if bands is not None:
+        return Coarsening(bands)
+    ready = READY.get(topic or "")
+    merged = Coarsening(rare_values_merged(facts) or SUPPRESS)
+    if ready is None or not facts.complete:
+        return merged
+    entry = library_entry(ready)
+    known = {v: n for v, n in zip(facts.values, facts.counts, strict=True) if entry.labels_of(v) is not None}
+    if len(known) == len(facts.values):
+        note = f"the ready hierarchy {ready} knows all {len(known)} values ({entry.title})"
+        return Coarsening({"library": ready}, notes=(note,))
+    if sum(known.values()) * 5 < facts.present * 4:
+        return merged
+    note = (
+        f"the ready hierarchy {ready} knows {len(known)} of {len(facts.values)} values; say what the others mean by "
+        f"`spellings` under prepare, and write {{library: {ready}}}"
+    )
+    return replace(merged, notes=(note,))
+
+
+def rare_values_merged(facts: Facts) -> dict[str, Any] | None:
+    """Groups that merge rare values first: those of fewer than 1, 5 and 20 % of the rows.
+
+    They are written into the policy, so that no label depends on who is in a table.
+    """
+    if not facts.complete or not 3 <= len(facts.values) <= MOST_GROUPED or OTHER in facts.values:
+        return None
+    commonest = sorted(zip(facts.values, facts.counts, strict=True), key=lambda item: (-item[1], item[0]))
+    levels: list[dict[str, list[str]]] = []
+    merged = 1
+    for share in (100, 20, 5):
+        rare = sorted(v for v, n in commonest if n * share < facts.present)
+        if merged < len(rare) < len(commonest):
+            levels.append({**{v: [v] for v, _ in commonest if v not in rare}, OTHER: rare})
+            merged = len(rare)
+    return {"groups": levels} if levels else None
 
 
 def build_on_values(facts: Facts, spec: Any) -> Hierarchy:

@@ -35,6 +35,7 @@ TEXTS = (
     "values",
     "missing",
     "spellings",
+    "groups",
 )  # settings that hold texts of the data, also where they read as numbers
 
 
