@@ -155,8 +155,8 @@ def test_fingerprint(engine: Engine, file: Write) -> None:
 def test_uniqueness_and_counts(engine: Engine, file: Write) -> None:
     table = engine.open(file("a,b,c\n1,x,\n1 ,x,\n2,y,\n2,,\n,,\n"), Reading())
     assert engine.count(table) == 5
-    assert engine.uniqueness(table, ["a", "b"]) == (4, 3)
-    assert engine.uniqueness(table, ["c"]) == (1, 0)
+    assert engine.uniqueness(table, ["a", "b"]) == (4, 3, 1)
+    assert engine.uniqueness(table, ["c"]) == (1, 0, 5)
     assert len(engine.sample(table, 2)) == 2
 
 

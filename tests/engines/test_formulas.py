@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maskwright.domain.spreadsheets import escape_cell, unescape_cell, would_run
-from maskwright.engines.base import Engine, Reading
+from maskwright.engines.base import ColumnInfo, Engine, Reading
 from maskwright.engines.duckdb import formulas
 from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.engines.sql import clauses
+from maskwright.engines.sql.coding import Relation
 from maskwright.errors import InputError
 from tests.engines.conftest import flat, plan
 
@@ -30,16 +32,20 @@ def test_the_database_agrees_with_python(engine: DuckDBEngine, cells: list[str])
     import numpy as np
 
     db = engine._db
-    with db.tables({"cells": {"v": np.array(cells, dtype=object)}}):
-        marked, unmarked = (f(clauses.column("v")) for f in (formulas.marked, formulas.unmarked))
-        rows = db.rows(clauses.select([clauses.column("v"), marked, unmarked], clauses.relation("cells")), {})
+    harmless = np.full(len(cells), "x", dtype=object)
+    with db.tables({"cells": {"c0": harmless, "c1": np.array(cells, dtype=object)}}):
+        marked, unmarked = (f(clauses.column("c1")) for f in (formulas.marked, formulas.unmarked))
+        rows = db.rows(
+            clauses.select([clauses.column("c1"), marked, unmarked], clauses.relation("cells")), {}
+        )
         assert [(v, escape_cell(v), unescape_cell(v)) for v in cells] == rows
+        infos = tuple(ColumnInfo(name, "text", "VARCHAR") for name in "ab")
+        table = Relation(infos, "path", "csv", "cells", "cells", clean=True)
         bad = any(map(would_run, cells))
-        if bad:
-            with pytest.raises(InputError, match="spreadsheet would run"):
-                formulas.refuse(db, clauses.relation("cells"), "a", clauses.column("v"), {})
-        else:
-            formulas.refuse(db, clauses.relation("cells"), "a", clauses.column("v"), {})
+        for names in (["b"], ["a", "b"]):  # by itself, and together with another column
+            told = pytest.raises(InputError, match="column 'b': a spreadsheet would run")
+            with told if bad else nullcontext():
+                formulas.refuse_columns(db, table, names)
 
 
 def test_written_and_read_back(engine: Engine, tmp_path: Path) -> None:

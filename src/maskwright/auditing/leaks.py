@@ -16,7 +16,7 @@ from maskwright.domain.classes import Ints
 from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table
 from maskwright.engines.readers.containers import Container, examine
-from maskwright.suggest.profile import NUMBER, Facts, look_at
+from maskwright.suggest.profile import NUMBER, Facts, look_at_all
 from maskwright.suggest.roles import guess_role
 
 LIMIT = 1_000_000  # so many rows are looked at for their order
@@ -69,24 +69,17 @@ def _missing(published: Published) -> Any:
 def identifying_columns(engine: Engine, published: Published) -> Iterator[AuditFinding]:
     """Direct identifiers, near-unique columns, and columns that together with the others single people out."""
     rows = published.rows
-    facts = {
-        info.name: look_at(engine, table, info, rows)
-        for table in dict.fromkeys((published.table, published.values))
-        for info in table.columns
-        if info.name not in (published.question.group, published.question.unit)
-    }
+    not_asked, facts = (published.question.group, published.question.unit), dict[str, Facts]()
+    for table in dict.fromkeys((published.table, published.values)):
+        asked = [info for info in table.columns if info.name not in not_asked]
+        facts |= {found.name: found for found in look_at_all(engine, table, asked, rows)}
     for name, found in facts.items():
         yield from _identifier(published, name, found)
     if published.shown.classes.n and published.question.sensitive_table is None:
         alone = int((published.shown.classes.sizes == 1).sum())
-        for name in published.other:
-            if (
-                guess_role(facts[name]).role == "identifier"
-                or facts[name].near_unique
-                or facts[name].distinct < 2
-            ):
-                continue
-            _, more = engine.uniqueness(published.table, [*published.quasi_identifiers, name])
+        other = [name for name in published.other if _harmless_alone(facts[name])]
+        singled = engine.lone_values(published.table, other, published.quasi_identifiers)
+        for name, more in zip(other, singled, strict=True):
             if more > alone:
                 yield AuditFinding(
                     "columns", "warning",
@@ -94,6 +87,11 @@ def identifying_columns(engine: Engine, published: Published) -> Iterator[AuditF
                     f"{more:,} of {rows:,} people ({alone:,} without it)",
                     {"column": name, "unique": more, "without": alone},
                 )  # fmt: skip
+
+
+def _harmless_alone(facts: Facts) -> bool:
+    """Is a column worth asking what it tells together with others? Those that tell people apart are told anyway."""
+    return guess_role(facts).role != "identifier" and not facts.near_unique and facts.distinct >= 2
 
 
 def _identifier(published: Published, name: str, facts: Facts) -> Iterator[AuditFinding]:
@@ -156,7 +154,7 @@ def _not_random(found: Sequence[Trend]) -> Iterator[AuditFinding]:
 
 def in_order(engine: Engine, published: Published, names: Sequence[str]) -> dict[str, Ints]:
     """Columns in the order of the rows, as codes that rise with what the values mean."""
-    domains = [published.domains.of(published.table, name).values for name in names]
+    domains = [domain.values for domain in published.domains.of_all(published.table, names)]
     codes = engine.in_order(published.table, names, domains, LIMIT)
     result = {}
     for name, values, rows in zip(names, domains, codes, strict=True):
@@ -240,10 +238,8 @@ def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Au
 def formula_cells(published: Published) -> Iterator[AuditFinding]:
     """Cells that a spreadsheet would run as formulas."""
     for table in dict.fromkeys((published.table, published.values)):
-        for info in table.columns:
-            if info.kind != "text":
-                continue
-            domain = published.domains.of(table, info.name)
+        names = [info.name for info in table.columns if info.kind == "text"]
+        for name, domain in zip(names, published.domains.of_all(table, names), strict=True):
             bad = [
                 n for v, n in zip(domain.values, domain.counts, strict=True)
                 if would_run(v)
@@ -251,7 +247,7 @@ def formula_cells(published: Published) -> Iterator[AuditFinding]:
             if bad:
                 yield AuditFinding(
                     "cells", "warning",
-                    f"column {info.name!r}: {sum(bad):,} cells begin with =, +, - or @, and a spreadsheet may run them "
+                    f"column {name!r}: {sum(bad):,} cells begin with =, +, - or @, and a spreadsheet may run them "
                     "as formulas",
-                    {"column": info.name, "cells": sum(bad)},
+                    {"column": name, "cells": sum(bad)},
                 )  # fmt: skip

@@ -64,10 +64,15 @@ class Domains:
 
     def of(self, table: Table, name: str) -> Domain:
         """The values of a column, counted once."""
-        key = id(table), name  # the table is kept beside its domain, so that the number stays its own
-        if key not in self.known:
-            self.known[key] = table, self.engine.domain(table, name)
-        return self.known[key][1]
+        return self.of_all(table, [name])[0]
+
+    def of_all(self, table: Table, names: Sequence[str]) -> list[Domain]:
+        """The values of each column, counted once."""
+        number = id(table)  # the table is kept beside its domains, so that the number stays its own
+        new = [name for name in names if (number, name) not in self.known]
+        for name, domain in zip(new, self.engine.domains(table, new), strict=True):
+            self.known[number, name] = table, domain
+        return [self.known[number, name][1] for name in names]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ missing tokens are missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -210,6 +210,9 @@ class Engine(Protocol):
     def domain(self, table: Table, column: str, limit: int | None = None) -> Domain:
         """Distinct canonical values. With `limit`, at most that many values (the commonest)."""
 
+    def domains(self, table: Table, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
+        """`domain` of each column; many small ones are looked at together."""
+
     def elements(self, table: Table, column: str, separator: str | None) -> Domain:
         """The distinct canonical values in the sets of a column (texts with a separator, or lists)."""
 
@@ -233,8 +236,11 @@ class Engine(Protocol):
     def sample_table(self, table: Table, rows: int) -> Any:
         """So many rows drawn at random, the same ones each time, as a table that `open` reads like the source."""
 
-    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
-        """(number of distinct combinations, rows whose combination is unique)."""
+    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int, int]:
+        """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination)."""
+
+    def lone_values(self, table: Table, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
+        """For each column, the rows whose value of it nobody else has; or its combination with those `beside` it."""
 
     def in_order(
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int

@@ -293,10 +293,7 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
             sensitive.append(SensitiveSpec(name, domain.values, domain.numeric))
     _fits(models, {s.name: s.values for s in sensitive})
     _tell_absent(policy, models, {s.name: s.values for s in sensitive}, progress)
-    passing = policy.with_role("insensitive")
-    rows = engine.count(table) if passing else 0
-    for name in passing:
-        _refuse_near_unique(policy, engine, table, name, rows)
+    _refuse_near_unique(policy, engine, table)
     spec = SummarySpec(
         attributes=tuple(hierarchies[q] for q in policy.quasi_identifiers),
         sensitive=tuple(sensitive),
@@ -452,15 +449,17 @@ def _tell_coarse(coarse: Mapping[str, Hierarchy], progress: Progress) -> None:
     )
 
 
-def _refuse_near_unique(policy: Policy, engine: Engine, table: Table, name: str, rows: int) -> None:
-    if policy.columns[name].near_unique == "allow":
+def _refuse_near_unique(policy: Policy, engine: Engine, table: Table) -> None:
+    asked = [n for n in policy.with_role("insensitive") if policy.columns[n].near_unique != "allow"]
+    if not asked:
         return
-    _, alone = engine.uniqueness(table, [name])
-    if 2 * alone >= rows:
-        raise InputError(
-            f"column {name!r} is declared insensitive, but {alone} of its {rows} values occur only once, so it "
-            "singles people out; make it a quasi-identifier or an identifier, or say near_unique: allow"
-        )
+    rows = engine.count(table)
+    for name, alone in zip(asked, engine.lone_values(table, asked), strict=True):
+        if 2 * alone >= rows:
+            raise InputError(
+                f"column {name!r} is declared insensitive, but {alone} of its {rows} values occur only once, so it "
+                "singles people out; make it a quasi-identifier or an identifier, or say near_unique: allow"
+            )
 
 
 def _tell_absent(

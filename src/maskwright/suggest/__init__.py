@@ -19,7 +19,7 @@ from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest.hierarchy_guess import Coarsening, guess_hierarchy
 from maskwright.suggest.mess import Mess, find_mess
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
-from maskwright.suggest.profile import ColumnProfile, Facts, look_at
+from maskwright.suggest.profile import ColumnProfile, Facts, look_at, look_at_all
 from maskwright.suggest.roles import guess_role
 from maskwright.suggest.sections import ELLS, Demand, Draft, how_unique, policy_text
 from maskwright.suggest.topics import UNIT_KEYS
@@ -108,11 +108,11 @@ def profile_table(
     rows = engine.count(table)
     if not rows:
         raise InputError(f"{name}: the table has no rows, so that nothing can be guessed from it")
-    facts = []
+    facts, looked = [], look_at_all(engine, table, table.columns, rows)
     for number, column in enumerate(table.columns):
         if on_column is not None:
             on_column(column.name, number, len(table.columns))
-        facts.append(look_at(engine, table, column, rows))
+        facts.append(next(looked))
     mess = [found for found in map(find_mess, facts) if found is not None]
     ready = engine.prepare(table, [(m.column, m.preparation) for m in mess])
     for number, column in enumerate(ready.columns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from maskwright.engines.base import ColumnInfo, Engine, Kind, Table
+from maskwright.engines.base import ColumnInfo, Domain, Engine, Kind, Table
 from maskwright.policy.policy import Role
 
 # At most so many values of a column are looked at; beyond, the engine only counts them.
@@ -137,9 +137,18 @@ class ColumnProfile:
     topic: str | None = None
 
 
-def look_at(engine: Engine, table: Table, column: ColumnInfo, rows: int) -> Facts:
-    """One pass over a column; a second one only where it has very many values."""
-    domain = engine.domain(table, column.name, limit=DOMAIN_LIMIT)
+def look_at_all(engine: Engine, table: Table, columns: Sequence[ColumnInfo], rows: int) -> Iterator[Facts]:
+    """`look_at` each column; many small ones are read together."""
+    found = engine.domains(table, [column.name for column in columns], limit=DOMAIN_LIMIT)
+    return (look_at(engine, table, c, rows, domain) for c, domain in zip(columns, found, strict=True))
+
+
+def look_at(
+    engine: Engine, table: Table, column: ColumnInfo, rows: int, domain: Domain | None = None
+) -> Facts:
+    """One pass over a column, unless its values are given; a second one only where it has very many of them."""
+    if domain is None:
+        domain = engine.domain(table, column.name, limit=DOMAIN_LIMIT)
     values, counts, tokens, perhaps = [], [], [], []
     missing, lone_tokens = domain.missing, 0
     codes = _two_letter_codes(domain.values)
@@ -157,7 +166,7 @@ def look_at(engine: Engine, table: Table, column: ColumnInfo, rows: int) -> Fact
     complete = len(domain.values) < DOMAIN_LIMIT
     distinct, unique_rows = len(values), sum(c == 1 for c in counts)
     if not complete:
-        combinations, single = engine.uniqueness(table, [column.name])
+        combinations, single, _ = engine.uniqueness(table, [column.name])
         # the engine counts missing, and what means missing, as combinations like any other
         distinct = combinations - len(tokens) - (domain.missing > 0)
         unique_rows = single - lone_tokens - (domain.missing == 1)

@@ -253,9 +253,8 @@ def how_unique(found: Uniqueness) -> str:
     if len(found.columns) == 1:
         columns = "the only guessed quasi-identifier"
     if not found.unique_rows:
-        least = found.smallest_class
-        size = "at least 2 rows" if least is None else f"{least:,} rows"
-        return f"As it is now, no row is unique on {columns}; the rarest combination has {size}."
+        least = f"{found.smallest_class:,} rows"
+        return f"As it is now, no row is unique on {columns}; the rarest combination has {least}."
     text = f"As it is now, {percent_of(found.unique_rows, found.rows)} of the rows are unique on {columns}"
     if len(found.columns) == 1:
         return text + "."

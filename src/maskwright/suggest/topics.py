@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 
 from maskwright.policy.policy import Role
 
@@ -29,10 +30,32 @@ class Topic:
     what: str
     words: str
 
+    @cached_property
+    def _pieces(self) -> list[tuple[str, ...]]:
+        """The words that are matched against whole parts, each in its own parts."""
+        return [tuple(word.split("_")) for word in self.words.split() if not word.startswith("~")]
+
+    @cached_property
+    def _compact(self) -> frozenset[str]:
+        return frozenset(map("".join, self._pieces))
+
+    @cached_property
+    def _single(self) -> frozenset[str]:
+        """Parts that are a word by themselves, or its plural."""
+        words = {pieces[0] for pieces in self._pieces if len(pieces) == 1}
+        return frozenset(words | {word + "s" for word in words if len(word) > 3})
+
+    @cached_property
+    def _inside(self) -> list[str]:
+        return [word[1:] for word in self.words.split() if word.startswith("~")]
+
     def matches(self, parts: tuple[str, ...]) -> bool:
-        """Does one of the words stand in a name with these parts?"""
         compact = "".join(parts)
-        return any(_matches(word, parts, compact) for word in self.words.split())
+        if compact in self._compact or compact.rstrip("0123456789") in self._compact:
+            return True
+        if any(part in self._single for part in parts) or any(word in compact for word in self._inside):
+            return True
+        return any(_in_a_row(pieces, parts) for pieces in self._pieces if len(pieces) > 1)
 
 
 def name_parts(column: str) -> tuple[str, ...]:
@@ -42,12 +65,7 @@ def name_parts(column: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W\d_]+|\d+", text))
 
 
-def _matches(word: str, parts: tuple[str, ...], compact: str) -> bool:
-    if word.startswith("~"):
-        return word[1:] in compact
-    pieces = tuple(word.split("_"))
-    if "".join(pieces) in (compact, compact.rstrip("0123456789")):
-        return True
+def _in_a_row(pieces: tuple[str, ...], parts: tuple[str, ...]) -> bool:
     starts = range(len(parts) - len(pieces) + 1)
     return any(all(_same(p, q) for p, q in zip(pieces, parts[i:], strict=False)) for i in starts)
 

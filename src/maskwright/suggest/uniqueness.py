@@ -10,8 +10,6 @@ from maskwright.engines.base import Engine, Table
 
 # Leaving out each column in turn costs one count each; with more columns than this it is not done.
 MOST_LEFT_OUT = 16
-# Classes are listed, to find the smallest, only when there are at most so many.
-MOST_CLASSES = 200_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Uniqueness:
         rows: rows of the table.
         combinations: different combinations of their values.
         unique_rows: rows whose combination nobody else has.
-        smallest_class: the rows of the rarest combination (None: not counted, at least 2).
+        smallest_class: the rows of the rarest combination.
         adds_most: the column without which the fewest rows stay unique (None: no column alone makes a
             difference, or there are too many to try).
         without_it: the rows that are unique without that column.
@@ -33,7 +31,7 @@ class Uniqueness:
     rows: int
     combinations: int
     unique_rows: int
-    smallest_class: int | None
+    smallest_class: int
     adds_most: str | None
     without_it: int
 
@@ -45,10 +43,7 @@ class Uniqueness:
 
 def measure_uniqueness(engine: Engine, table: Table, columns: Sequence[str], rows: int) -> Uniqueness:
     """Count once with all columns and, where rows are unique, once without each."""
-    combinations, unique_rows = engine.uniqueness(table, columns)
-    smallest: int | None = 1 if unique_rows else None
-    if not unique_rows and combinations <= MOST_CLASSES:
-        smallest = int(engine.recount(table, columns).rows.min())
+    combinations, unique_rows, smallest = engine.uniqueness(table, columns)
     adds_most, without_it = None, unique_rows
     if unique_rows and len(columns) == 1:
         adds_most, without_it = columns[0], 0

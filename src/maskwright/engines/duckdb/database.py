@@ -93,19 +93,14 @@ class Database:
         finally:
             self.con.execute(f"SET threads = {int(threads)}")
 
-    @contextmanager
-    def no_shared_expressions(self) -> Iterator[None]:
-        """While the context lasts, queries are planned in a time that is linear in their columns.
+    def share_no_expressions(self) -> None:
+        """From now on, queries are planned in a time that is linear in their columns.
 
         Each expression is compared with every other one otherwise, to compute equal ones once: a minute for a thousand
         columns.
         """
         with told():
             self.con.execute("SET disabled_optimizers = 'common_subexpressions'")
-        try:
-            yield
-        finally:
-            self.con.execute("SET disabled_optimizers = ''")
 
     def share(self) -> float:
         """How much of the running query is done, from 0 to 1; negative when that is not known."""
@@ -202,11 +197,6 @@ class Database:
         with self.tables({"members": {"t": np.array(texts, dtype=object)}}), told():
             self.con.execute(f"CREATE TYPE {name}_members AS ENUM (FROM members)")
         return exp.DataType.build(f"{name}_members", udt=True)
-
-    def members(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[str] | None:
-        """The members of the enumeration that the one column of a query holds, if it holds one."""
-        [kind] = self.relation(query, parameters).types
-        return list(kind.children[0][1]) if kind.id == "enum" else None
 
     @contextmanager
     def stored(self, name: str, query: exp.Expression, parameters: Mapping[str, Any]) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +16,27 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.domain.spreadsheets import Formulas, escape_cell
 from maskwright.domain.value_sets import SetColumn
-from maskwright.engines.base import Reading, Recount, Table
+from maskwright.engines.base import Domain, Reading, Recount, Table
 from maskwright.engines.duckdb import formulas as spreadsheet
 from maskwright.engines.duckdb import grouped, ordered, recounting
 from maskwright.engines.duckdb.database import Database, told, watched
 from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, open_postgres
 from maskwright.engines.readers import frames, postgres
 from maskwright.engines.readers.csv_files import Stamp
-from maskwright.engines.sql import clauses, coarsening, expansion, preparing, recoding, set_columns
+from maskwright.engines.sql import (
+    clauses,
+    coarsening,
+    expansion,
+    preparing,
+    recoding,
+    set_columns,
+    table_queries,
+)
 from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import DestinationError, InputError, UsageError
 from maskwright.runtime.events import Progress
+
+WIDE = 50  # columns: from here on, comparing all expressions of a query costs more than it saves
 
 
 class DuckDBEngine(SqlEngine):
@@ -63,6 +73,8 @@ class DuckDBEngine(SqlEngine):
             table = open_frame(self._db, frame, reading)
         if self.count(table) == 0:
             raise InputError(f"{table.label}: there are column names but no rows")
+        if len(table.columns) > WIDE:
+            self._db.share_no_expressions()
         ready = self.prepare(table, reading.prepare)
         if ready is not table and table.row == "rowid":  # a copy, which nobody else knows of
             self._db.run(clauses.drop_table(str(table.relation)), {})
@@ -82,6 +94,10 @@ class DuckDBEngine(SqlEngine):
         )
 
     # --- small questions --------------------------------------------------------------------------
+
+    def domains(self, table: Table, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
+        """See `Engine.domains`."""
+        return table_queries.domains(self._db, _duck(table), columns, limit)
 
     def unfold(self, table: Table, columns: Sequence[SetColumn]) -> DuckTable:
         """The table with its columns of sets replaced by yes-or-no columns, stored."""
@@ -104,12 +120,9 @@ class DuckDBEngine(SqlEngine):
         """The table with columns that show coarser values; nothing is copied."""
         return coarsening.coarsen_in_order(self._db, _duck(table), hierarchies)
 
-    def sample(
-        self, table: Table, rows: int, columns: Sequence[str] | None = None
-    ) -> list[dict[str, str | None]]:
-        """A few rows, planned in a time that is linear in the columns: there may be thousands."""
-        with self._db.no_shared_expressions():
-            return super().sample(table, rows, columns)
+    def lone_values(self, table: Table, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
+        """See `Engine.lone_values`."""
+        return table_queries.lone_values(self._db, _duck(table), columns, beside)
 
     def in_order(
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
@@ -172,21 +185,27 @@ class DuckDBEngine(SqlEngine):
             return
         kept = self.keep(t)
         try:
-            for info in kept.columns:
-                spreadsheet.refuse_name(info.name)
-                if spreadsheet.can_hold(info):
-                    self._refuse_formulas(kept, info.name)
+            for name in kept.names:
+                spreadsheet.refuse_name(name)
+            self._refuse_formulas(kept, [c.name for c in kept.columns if spreadsheet.can_hold(c)])
             self._write(kept, path, format, formulas)
         finally:
             if kept is not t:
                 self._db.run(clauses.drop_table(str(kept.relation)), {})
 
-    def _refuse_formulas(self, t: DuckTable, name: str) -> None:
-        members = self._db.members(clauses.select([t.stored(name)], t.source()), t.parameters)
-        if members is None:
-            spreadsheet.refuse(self._db, t.source(), name, t.text(name), t.parameters)
-        else:  # rows have nothing else, and all of them are published
-            spreadsheet.refuse_among(name, members)
+    def _refuse_formulas(self, t: DuckTable, names: Sequence[str]) -> None:
+        if not names:
+            return
+        kinds = self._db.relation(
+            clauses.select([t.stored(n) for n in names], t.source()), t.parameters
+        ).types
+        texts = []
+        for name, kind in zip(names, kinds, strict=True):
+            if kind.id == "enum":  # rows have nothing else, and all of them are published
+                spreadsheet.refuse_among(name, kind.children[0][1])
+            else:
+                texts.append(name)
+        spreadsheet.refuse_columns(self._db, t, texts)
 
     def _write(self, t: DuckTable, path: Path, format: str, formulas: Formulas) -> None:
         value, escaped = (t.text, formulas == "escape") if format == "csv" else (t.stored, False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
@@ -12,6 +11,8 @@ from maskwright.domain.spreadsheets import FIRST, HARMLESS, MARK, MARKED, RUNS, 
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.duckdb.database import Database
 from maskwright.engines.sql import clauses
+from maskwright.engines.sql.coding import Relation
+from maskwright.engines.sql.table_queries import column_batches, column_values
 from maskwright.errors import InputError
 
 REMEDY = (
@@ -35,17 +36,21 @@ def refuse_name(name: str) -> None:
         )
 
 
-def refuse(
-    db: Database, source: exp.Expression, name: str, text: exp.Expression, parameters: Mapping[str, Any]
-) -> None:
-    """Refuse a column in which a cell would run; `text` is what is written of it."""
-    distinct = clauses.select([clauses.alias(text, "v")], source, distinct=True).subquery("x", copy=False)
-    bad = exp.And(
-        this=_matches(clauses.column("v"), RUNS), expression=exp.Not(this=_harmless(clauses.column("v")))
-    )
-    # not a condition: that would be asked of every row, before they are made distinct
-    one = exp.Min(this=clauses.case((bad, clauses.column("v")), otherwise=exp.null()))
-    refuse_found(name, db.rows(clauses.select([one], distinct), parameters)[0][0])
+def refuse_columns(db: Database, t: Relation, names: Sequence[str]) -> None:
+    """Refuse a table in one of whose columns a cell would run."""
+    for batch in column_batches(db, t, names):
+        if len(batch) == 1:
+            text = clauses.alias(t.text(batch[0]), "g")
+            values = clauses.select([text, clauses.alias(clauses.integer(0), "i")], t.source(), distinct=True)
+        else:
+            values = column_values(t, batch)
+        cell = clauses.column("g")
+        bad = exp.And(this=_matches(cell, RUNS), expression=exp.Not(this=_harmless(cell.copy())))
+        # not a condition: that would be asked of every row, before they are made distinct
+        one = exp.Min(this=clauses.case((bad, cell.copy()), otherwise=exp.null()))
+        found = dict(db.rows(clauses.count_by(values, ["i"], one), t.parameters))
+        for i, name in enumerate(batch):
+            refuse_found(name, found.get(i))
 
 
 def refuse_among(name: str, texts: Iterable[str]) -> None:

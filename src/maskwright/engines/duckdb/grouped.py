@@ -78,7 +78,7 @@ def _units(
     `by_content`: the numbers of the rows that are in a unit, and their units, in the order of a hash of what passes
     through. Then whoever puts the rows of the input into another order does not change which of them come together.
     """
-    coded = Coded(table, plan.units.names, plan.units.domains)
+    coded = Coded.of(table, plan.units.names, plan.units.domains)
     packing = Packing.of(coded.radices)
     keys = {f"k{w}": key for w, key in enumerate(packing.pack(plan.units.codes))}
     units = keys | {"unit": np.arange(plan.units.codes.shape[1], dtype=np.int32)}
@@ -98,7 +98,7 @@ def _units(
     [(n,)] = runner.rows(clauses.select([clauses.count()], table.source()), table.parameters)
     if n > MOST:
         raise InputError(f"{n:,} rows are more than this engine numbers; use --engine spark")
-    with runner.tables({**coded.content(), "u": units}), runner.stored("units", query, table.parameters):
+    with coded.at_hand(runner, {"u": units}), runner.stored("units", query, table.parameters):
         if by_content:
             parts = list(runner.slices("units", SLICE))
             rows, unit = (np.concatenate([part[name] for part in parts]) for name in ("id", "unit"))

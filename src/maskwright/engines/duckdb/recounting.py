@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -152,22 +152,59 @@ class _Counted:
         return _Counted(head, keys, rows, rows), owner
 
 
+JOINED = 32  # dictionaries in one query: the time to plan it grows with the cube of their number
+
+
 def _counted(runner: Runner, table: Relation, listed: Sequence[_Listed], unit: str | None) -> _Counted:
     packing = Packing.of([c.missing + 1 for c in listed])
     words = [f"k{w}" for w in range(len(packing.words))]
-    packed = clauses.packed([c.code() for c in listed], packing)
-    items = [clauses.alias(key, word) for word, key in zip(words, packed, strict=True)]
+    people: list[exp.Expression] = [] if unit is None else [clauses.alias(table.text(unit), "u")]
     counts = [clauses.alias(clauses.count(), "n")]
     if unit is not None:
-        items.append(clauses.alias(table.text(unit), "u"))
         counts.append(clauses.alias(clauses.count_distinct("u"), "p"))
-    joins = [join for c in listed for join in c.joins()]
-    query = clauses.select(items or [clauses.integer(1)], table.source(), joins=joins)
-    found = runner.arrays(clauses.count_by(query, words, *counts), table.parameters)
+    with ExitStack() as stack:
+        codes, source, joins = (
+            [c.code() for c in listed],
+            table.source(),
+            [j for c in listed for j in c.joins()],
+        )
+        if len(joins) > JOINED:
+            codes, source = _stored_codes(runner, table, listed, people, stack)
+            people, joins = [clauses.column("u") for _ in people], []
+        packed = clauses.packed(codes, packing)
+        items = [clauses.alias(key, word) for word, key in zip(words, packed, strict=True)]
+        query = clauses.select([*items, *people] or [clauses.integer(1)], source, joins=joins)
+        found = runner.arrays(clauses.count_by(query, words, *counts), table.parameters)
     keys, rows = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
     order = ascending(keys, len(rows))
-    people = found["p"].astype(np.int64) if unit is not None else rows
-    return _Counted(packing, [k[order] for k in keys], rows[order], people[order])
+    persons = found["p"].astype(np.int64) if unit is not None else rows
+    return _Counted(packing, [k[order] for k in keys], rows[order], persons[order])
+
+
+def _stored_codes(
+    runner: Runner,
+    table: Relation,
+    listed: Sequence[_Listed],
+    more: Sequence[exp.Expression],
+    stack: ExitStack,
+) -> tuple[list[exp.Expression], exp.Expression]:
+    """The codes of many columns, and where they are stored with `more`: a few dictionaries are joined at a time."""
+    values = [clauses.alias(c.raw.copy(), f"v{i}") for i, c in enumerate(listed)]
+    rows = clauses.select([*values, *(item.copy() for item in more)], table.source())
+    stack.enter_context(runner.stored("coded0", rows, table.parameters))
+    by_step = [range(begin, min(begin + JOINED, len(listed))) for begin in range(0, len(listed), JOINED)]
+    for step, part in enumerate(by_step):
+        there = [replace(listed[i], raw=clauses.column(f"v{i}", "t")) for i in part]
+        left = [clauses.column(f"v{i}", "t") for i in range(part.stop, len(listed))]
+        done = [clauses.column(f"k{i}", "t") for i in range(part.start)]
+        now = [clauses.alias(c.code(), f"k{i}") for i, c in zip(part, there, strict=True)]
+        query = clauses.select(
+            [*done, *now, *left, *(clauses.column("u", "t") for _ in more)],
+            clauses.relation(f"coded{step}", "t"), joins=[join for c in there for join in c.joins()],
+        )  # fmt: skip
+        stack.enter_context(runner.stored(f"coded{step + 1}", query, {}))
+    codes: list[exp.Expression] = [clauses.column(f"k{i}") for i in range(len(listed))]
+    return codes, clauses.relation(f"coded{len(by_step)}")
 
 
 def holds(runner: RowRunner, table: Relation, columns: Sequence[str], rows: Iterable[Recount]) -> bool:

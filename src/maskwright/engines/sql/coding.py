@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -163,17 +163,54 @@ class Relation:
         return clauses.canonical(value, info, self.parameters)
 
 
+JOINED = 32  # dictionaries in one query: the time to plan it grows with the cube of their number
+
+
+def _part(i: int) -> str:
+    """The stored table with the codes of column i, where they are stored."""
+    return f"codes{i // JOINED}"
+
+
 @dataclass(frozen=True)
 class Coded:
     """Columns of a source as codes: value i of the domain is i + 1, missing 0, unknown the last code.
 
-    Within a context `runner.tables(coded.content())`, a query with `tables=coded.tables()` and
-    `joins=coded.joins()` may use `code(i)`.
+    Within a context `coded.at_hand(runner)`, a query with `tables=coded.tables()` and `joins=coded.joins()` may use
+    `code(i)`. So may one within `runner.tables(coded.content())`, where `in_parts` is none.
+
+    Attributes:
+        in_parts: more columns than a query should join dictionaries for: their codes are stored first, part by part.
     """
 
     table: Relation
     names: tuple[str, ...]
     domains: tuple[tuple[str, ...], ...]
+
+    in_parts: bool = field(default=False, kw_only=True)
+
+    @staticmethod
+    def of(table: Relation, names: tuple[str, ...], domains: tuple[tuple[str, ...], ...]) -> Coded:
+        """Columns as the table codes them, in parts where there are many."""
+        made = table.coding(table, names, domains)
+        return replace(made, in_parts=True) if len(names) > JOINED and table.dialect == "duckdb" else made
+
+    @contextmanager
+    def at_hand(self, runner: Runner, more: Mapping[str, Arrays] | None = None) -> Iterator[None]:
+        """The domains as small tables, and the codes of every row where they are stored; `more` tables besides."""
+        with ExitStack() as stack:
+            stack.enter_context(runner.tables({**self.content(), **(more or {})}))
+            if self.in_parts:
+                plain = replace(self, in_parts=False)
+                joins, tables = plain.joins(), plain.tables()
+                for begin in range(0, len(self.names), JOINED):
+                    part = range(begin, min(begin + JOINED, len(self.names)))
+                    items = [clauses.alias(plain.code(i), f"k{i}") for i in part]
+                    query = clauses.select(
+                        [clauses.alias(self.table.row_number(), "r"), *items], self.table.source(),
+                        joins=[joins[i] for i in part], tables={f"d{i}": tables[f"d{i}"] for i in part},
+                    )  # fmt: skip
+                    stack.enter_context(runner.stored(_part(begin), query, self.table.parameters))
+            yield
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -186,10 +223,19 @@ class Coded:
 
     def code(self, i: int) -> exp.Expression:
         """The code of column i, in a query that joins its dictionary."""
+        if self.in_parts:
+            return clauses.column(f"k{i}", _part(i))
         return exp.Coalesce(this=clauses.column("k", f"d{i}"), expressions=[clauses.integer(0)])
 
     def joins(self) -> list[exp.Join]:
         """Left joins, because inner ones would lose rows (and because databases reorder them, at a cost)."""
+        if self.in_parts:
+            parts = [_part(i) for i in range(0, len(self.names), JOINED)]
+            row = self.table.row_number()
+            return [
+                clauses.left_join(clauses.relation(p), clauses.equal(clauses.column("r", p), row.copy()))
+                for p in parts
+            ]
         raw = [self.table.raw(name) for name in self.names]
         return [
             clauses.left_join(clauses.relation(f"d{i}"), clauses.equal(clauses.column("raw", f"d{i}"), r))
@@ -198,7 +244,7 @@ class Coded:
 
     def tables(self) -> dict[str, exp.Select]:
         """The dictionaries, as queries by their names."""
-        return {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
+        return {} if self.in_parts else {f"d{i}": self._dictionary(i) for i in range(len(self.names))}
 
     def content(self) -> dict[str, Arrays]:
         """The domains as tables (value, code)."""

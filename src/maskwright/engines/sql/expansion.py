@@ -164,10 +164,12 @@ def create(
     if of_source is not None:
         all_there = bool((of_source >= 0).all())
         known = {c.name for part in parts for c in part.columns}
+        places = {name: position for position, name in enumerate(columns) if name not in known}
         passing = {
-            name: _passing(runner, table, name, f"{target}_{position}", f"{target}_rows", all_there)
-            for position, name in enumerate(columns)
-            if name not in known
+            name: _passing(
+                runner, table, value, texts, (f"{target}_{places[name]}", f"{target}_rows"), all_there
+            )
+            for name, (value, texts) in passed_texts(runner, table, list(places)).items()
         }
     infos, items, typed = decoded(runner, table, plan, target, columns, parts, passing)
     named = [clauses.alias(item, f"c{i}") for i, item in enumerate(items)]
@@ -180,17 +182,24 @@ def create(
 
 
 def _passing(
-    runner: RowRunner, table: Relation, name: str, kind: str, rows: str, all_there: bool
+    runner: RowRunner,
+    table: Relation,
+    value: exp.Expression,
+    texts: list[str],
+    names: tuple[str, str],
+    all_there: bool,
 ) -> exp.Expression:
-    """What a column shows that passes through. The table `rows` says which rows of the source are left out."""
-    value, texts = passed_texts(runner, table, name)
+    """What a column shows that passes through.
+
+    The second of the names is that of a table that says which rows of the source are left out, the first for a type.
+    """
     if texts and not all_there:
-        stored = clauses.relation(rows, "x")
+        stored = clauses.relation(names[1], "x")
         query = clauses.side_by_side(
             [value.copy()], table.source(), table.row_number(), stored, ordered=False
         )
         texts = texts_of_rows(runner, query, table.parameters)
-    return member(runner, kind, texts, value)
+    return member(runner, names[0], texts, value)
 
 
 def decoded(

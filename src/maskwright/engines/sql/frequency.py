@@ -23,8 +23,8 @@ def summarise(runner: Runner, table: Relation, spec: SummarySpec) -> Summary:
     names = tuple(h.attribute for h in spec.attributes)
     wanted = (*names, *(s.name for s in spec.sensitive))
     domains = (*(h.values for h in spec.attributes), *(s.values for s in spec.sensitive))
-    coded = table.coding(table, wanted, tuple(domains))
-    with runner.tables(coded.content()):
+    coded = Coded.of(table, wanted, tuple(domains))
+    with coded.at_hand(runner):
         if spec.unit is None:
             return _of_rows(runner, table, spec, coded)
         return _of_people(runner, table, spec, coded)

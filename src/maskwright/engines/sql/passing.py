@@ -11,30 +11,45 @@ from typing import Any
 
 from sqlglot import exp
 
+from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Relation, RowRunner, Runner
+from maskwright.engines.sql.table_queries import below_each_other, column_batches
 
 MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repeats them
+TYPES = 256  # enumerations of columns that pass through
+TEXT = ColumnInfo("", "text", "VARCHAR")
 
 
 def passed(runner: Runner, table: Relation, name: str) -> exp.Expression:
     """A column that passes through. Where all of its distinct texts are clean, rows need not be cleaned one by one."""
     if not _to_clean(table, name):
         return table.value(name)
-    [(unclean,)] = runner.rows(_of_texts(table, name, []), table.parameters)
-    return table.value(name) if unclean else table.raw(name)
+    found = runner.rows(_of_texts(table, [name]), table.parameters)  # nothing of a table without rows
+    return table.value(name) if any(unclean for _, unclean in found) else table.raw(name)
 
 
-def passed_texts(runner: RowRunner, table: Relation, name: str) -> tuple[exp.Expression, list[str]]:
-    """The same, with all that is published of it in ascending order; none where these are not texts, or too many."""
-    if not _to_clean(table, name):
-        return table.value(name), []
+def passed_texts(
+    runner: RowRunner, table: Relation, names: Sequence[str]
+) -> dict[str, tuple[exp.Expression, list[str]]]:
+    """The same of many columns, each with all that is published of it in ascending order.
+
+    None are told where these are not texts, or too many, or too many columns: a type for each would take longer than it
+    saves.
+    """
+    result: dict[str, tuple[exp.Expression, list[str]]] = {n: (table.value(n), []) for n in names}
+    asked = [name for name in names if _to_clean(table, name)]
+    clean = clauses.cleaned(clauses.column("g", "a"), TEXT, table.parameters)
     # the smallest are found while the distinct texts are looked at for the other answer
-    clean = clauses.cleaned(clauses.column("raw", "a"), table.info(name), table.parameters)
-    least = exp.Anonymous(this="min", expressions=[clean, clauses.integer(MEMBERS + 1)])
-    [(unclean, found)] = runner.rows(_of_texts(table, name, [least]), table.parameters)
-    texts = sorted(set(found or ()))  # several may become the same
-    return table.value(name) if unclean else table.raw(name), texts if len(found or ()) <= MEMBERS else []
+    most = MEMBERS + 1 if len(asked) <= TYPES else 1
+    least = exp.Anonymous(this="min", expressions=[clean, clauses.integer(most)])
+    for batch in column_batches(runner, table, asked):
+        for i, unclean, found in runner.rows(_of_texts(table, batch, least), table.parameters):
+            texts = sorted(set(found or ()))  # several may become the same
+            few = len(found or ()) < most
+            value = table.value(batch[i]) if unclean else table.raw(batch[i])
+            result[batch[i]] = value, texts if few else []
+    return result
 
 
 def member(runner: RowRunner, kind: str, texts: Sequence[str], value: exp.Expression) -> exp.Expression:
@@ -58,13 +73,18 @@ def _to_clean(table: Relation, name: str) -> bool:
     return table.info(name).type.upper() == "VARCHAR" and "blanks" in table.parameters
 
 
-def _of_texts(table: Relation, name: str, also: Sequence[exp.Expression]) -> exp.Select:
-    """How many of the distinct texts of a column are not clean, and what else is asked of them (`raw` of table `a`)."""
-    distinct = clauses.select([clauses.alias(table.raw(name), "raw")], table.source(), distinct=True)
-    raw = clauses.column("raw", "a")
-    unclean = exp.NullSafeNEQ(
-        this=raw, expression=clauses.cleaned(raw.copy(), table.info(name), table.parameters)
-    )
+def _of_texts(table: Relation, names: Sequence[str], also: exp.Expression | None = None) -> exp.Select:
+    """By the place `i` of columns: how many of their distinct texts are not clean, and what else is asked of them."""
+    if len(names) == 1:  # quicker, and a table may have very many rows
+        one = clauses.select([clauses.alias(table.raw(names[0]), "g")], table.source(), distinct=True)
+        distinct = clauses.select(
+            [clauses.alias(clauses.integer(0), "i"), clauses.column("g")], one.subquery("d", copy=False)
+        )
+    else:
+        distinct = clauses.select(below_each_other(table, names), table.source(), distinct=True)
+    raw = clauses.column("g", "a")
+    unclean = exp.NullSafeNEQ(this=raw, expression=clauses.cleaned(raw.copy(), TEXT, table.parameters))
     # not a condition: that would be asked of every row, before they are made distinct
     counted = exp.Count(this=clauses.case((unclean, clauses.integer(1)), otherwise=exp.null()))
-    return clauses.select([counted, *also], distinct.subquery("a", copy=False))
+    place, items = clauses.column("i", "a"), [counted, *([also] if also else [])]
+    return clauses.select([place, *items], distinct.subquery("a", copy=False), group=[place.copy()])

@@ -46,12 +46,17 @@ def recode(runner: RowRunner, table: Relation, plan: Plan, target: str) -> Recod
     Joins that are made by several threads do not keep an order.
     """
     by_name, maps = plan.by_name, maps_with_codes(plan, table)
-    coded = Coded(table, tuple(m.hierarchy.attribute for m in maps), tuple(m.hierarchy.values for m in maps))
+    coded = Coded.of(
+        table, tuple(m.hierarchy.attribute for m in maps), tuple(m.hierarchy.values for m in maps)
+    )
     columns, items, passing = list[ColumnInfo](), list[exp.Expression](), dict[int, list[str]]()
+    as_they_are = passed_texts(
+        runner, table, [n for n in plan.columns if _passes(plan, table, n, by_name.get(n))]
+    )
     for position, name in enumerate(plan.columns):
         kind, map_, info = f"{target}_{position}", by_name.get(name), table.info(name)
-        if map_ is None or (map_.identity and not plan.stars and info.kind != "text"):
-            value, passing[position] = passed_texts(runner, table, name)
+        if map_ is None or name in as_they_are:
+            value, passing[position] = as_they_are[name]
             value = member(runner, kind, passing[position], value)
         else:
             value = _labels(runner, coded, map_, plan.stars, kind)
@@ -65,7 +70,7 @@ def recode(runner: RowRunner, table: Relation, plan: Plan, target: str) -> Recod
     query = clauses.select(
         items, table.source(), joins=joins, where=where, order=order, tables=coded.tables()
     )
-    with runner.tables(content):
+    with coded.at_hand(runner, content):
         runner.run(clauses.create_table(target, query), table.parameters)
     shown: list[exp.Expression] = [clauses.column(f"c{i}", "t") for i in range(len(columns))]
     if where:
@@ -75,6 +80,11 @@ def recode(runner: RowRunner, table: Relation, plan: Plan, target: str) -> Recod
         [clauses.alias(v, f"c{i}") for i, v in enumerate(shown)], clauses.relation(target, "t")
     )
     return Recoded(tuple(columns), with_their_type(plan), stored, {}, False, (target,))
+
+
+def _passes(plan: Plan, table: Relation, name: str, map_: ColumnMap | None) -> bool:
+    """Is a column published as it is?"""
+    return map_ is None or (map_.identity and not plan.stars and table.info(name).kind != "text")
 
 
 def _labels(runner: RowRunner, coded: Coded, map_: ColumnMap, stars: bool, decode: str) -> exp.Expression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from maskwright.domain.summary import Summary
 from maskwright.engines.base import Domain, SummarySpec, Table
@@ -35,6 +35,10 @@ class SqlEngine(ABC):
         """See `Engine.domain`."""
         return table_queries.domain(self._runner, self._own(table), column, limit)
 
+    def domains(self, table: Table, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
+        """See `Engine.domains`."""
+        return (self.domain(table, name, limit) for name in columns)
+
     def elements(self, table: Table, column: str, separator: str | None) -> Domain:
         """See `Engine.elements`."""
         return set_columns.set_elements(self._runner, self._own(table), column, separator)
@@ -45,9 +49,13 @@ class SqlEngine(ABC):
         """See `Engine.sample`."""
         return table_queries.sample(self._runner, self._own(table), rows, columns)
 
-    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int]:
+    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int, int]:
         """See `Engine.uniqueness`."""
         return table_queries.uniqueness(self._runner, self._own(table), columns)
+
+    def lone_values(self, table: Table, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
+        """See `Engine.lone_values`."""
+        return [self.uniqueness(table, [*beside, name])[1] for name in columns]
 
     def combinations(
         self, table: Table, spec: SummarySpec, choices: Sequence[Mapping[str, int]]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sqlglot import exp
 
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.engines.base import Domain, SummarySpec
+from maskwright.engines.base import ColumnInfo, Domain, SummarySpec
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Labelled, Relation, Runner
+
+CELLS = 4_000_000  # so many are looked at with one query, and more only in a single column
+TOGETHER = 100  # columns
 
 
 def row_count(runner: Runner, t: Relation) -> int:
@@ -61,17 +65,125 @@ def sample(
     names = t.names if columns is None else [name for name in dict.fromkeys(columns) if name in known]
     if not names:
         return []
-    found = runner.rows(clauses.select([t.text(n) for n in names], t.source(), limit=rows), t.parameters)
-    return [dict(zip(names, row, strict=True)) for row in found]
+    if len(names) <= TOGETHER or t.dialect != "duckdb":
+        found = runner.rows(clauses.select([t.text(n) for n in names], t.source(), limit=rows), t.parameters)
+        return [dict(zip(names, row, strict=True)) for row in found]
+    few = replace(t, relation=runner.new_name("few"), row="rowid")
+    stored = [clauses.alias(t.stored(n), f"c{t.position(n)}") for n in names]
+    result: dict[int, dict[str, str | None]] = {}
+    with runner.stored(str(few.relation), clauses.select(stored, t.source(), limit=rows), t.parameters):
+        for batch in column_batches(runner, few, names):
+            row = clauses.alias(few.row_number(), "r")
+            cells = clauses.select([row, *below_each_other(few, batch)], few.source()).subquery(
+                "x", copy=False
+            )
+            text = t.canonical(batch[0], clauses.column("g", "x"))
+            query = clauses.select([*clauses.columns("ri"), text], cells, order=clauses.columns("ri"))
+            for r, i, value in runner.rows(query, t.parameters):
+                result.setdefault(r, {})[batch[i]] = value
+    return list(result.values())
 
 
-def uniqueness(runner: Runner, t: Relation, columns: Sequence[str]) -> tuple[int, int]:
-    """(number of distinct combinations, rows whose combination is unique)."""
+# --- the same question of many columns ----------------------------------------------------------------
+
+
+def column_batches(runner: Runner, t: Relation, names: Sequence[str]) -> Iterator[list[str]]:
+    """Columns that one query can look at: of the same type, and together not too large."""
+    most = max(1, min(TOGETHER, CELLS // max(1, row_count(runner, t))))
+    batch: list[str] = []
+    for name in names:
+        if batch and (len(batch) == most or not _alike(t.info(batch[0]), t.info(name))):
+            yield batch
+            batch = []
+        batch.append(name)
+    if batch:
+        yield batch
+
+
+def _alike(first: ColumnInfo, second: ColumnInfo) -> bool:
+    return first.type == second.type and first.kind != "other"
+
+
+def domains(runner: Runner, t: Relation, names: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
+    """`domain` of each column."""
+    for batch in column_batches(runner, t, names):
+        if len(batch) == 1:
+            yield domain(runner, t, batch[0], limit)
+            continue
+        counted: list[list[tuple[str | None, int]]] = [[] for _ in batch]
+        for i, value, n in runner.rows(_commonest(column_values(t, batch), limit), t.parameters):
+            counted[i].append((value, n))
+        yield from (domain_of(rows, limit) for rows in counted)
+
+
+def _commonest(values: exp.Select, limit: int | None) -> exp.Select:
+    """Of each column the commonest values, those that are missing first; one more than the limit."""
+    if limit is None:
+        return values
+    missing = exp.Ordered(this=clauses.is_null(clauses.column("g")), desc=True)
+    order = [missing, exp.Ordered(this=clauses.column("n"), desc=True), clauses.column("g")]
+    place = exp.Window(
+        this=exp.RowNumber(), partition_by=[clauses.column("i")], order=exp.Order(expressions=order)
+    )
+    placed = clauses.select(
+        [*clauses.columns("ign"), clauses.alias(place, "p")], values.subquery("v", copy=False)
+    )
+    few = exp.LTE(this=clauses.column("p"), expression=clauses.integer(limit + 1))
+    return clauses.select(
+        clauses.columns("ign"), placed.subquery("w", copy=False), where=[few], order=clauses.columns("ip")
+    )
+
+
+def lone_values(runner: Runner, t: Relation, names: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
+    """For each column, the rows whose value of it nobody else has; or its combination with those `beside` it."""
+    found: list[int] = []
+    for batch in column_batches(runner, t, names):
+        if len(batch) == 1:
+            found.append(uniqueness(runner, t, [*beside, *batch])[1])
+            continue
+        alone = clauses.equal(clauses.column("n"), clauses.integer(1))
+        values = column_values(t, batch, beside).subquery("v", copy=False)
+        once = clauses.select([clauses.column("i")], values, where=[alone])
+        counted = dict(runner.rows(clauses.count_by(once, ["i"]), t.parameters))
+        found += [int(counted.get(i, 0)) for i in range(len(batch))]
+    return found
+
+
+def column_values(t: Relation, names: Sequence[str], beside: Sequence[str] = ()) -> exp.Select:
+    """The canonical values `g` of each of some columns of the same type, with the place `i` of the column among them.
+
+    `n` rows have the value (with the same values `b0`, `b1` … of those `beside` it). The columns are laid below each
+    other, so that what is planned does not grow with them.
+    """
+    others = [(f"b{j}", name) for j, name in enumerate(beside)]
+    keys = ["i", "g", *(key for key, _ in others)]
+    raw = clauses.select(
+        [*below_each_other(t, names), *(clauses.alias(t.raw(name), key) for key, name in others)], t.source()
+    )
+    inner = clauses.count_by(raw, keys).subquery("x", copy=False)
+    texts = [("g", names[0]), *others]
+    items = [clauses.alias(t.canonical(name, clauses.column(key, "x")), key) for key, name in texts]
+    canonical = clauses.select([clauses.column("i", "x"), *items, clauses.column("n", "x")], inner)
+    return clauses.count_by(canonical, keys, clauses.alias(exp.Sum(this=clauses.column("n")), "n"))
+
+
+def below_each_other(t: Relation, names: Sequence[str]) -> list[exp.Expression]:
+    """For each row, the values `g` of some columns as they are, with the place `i` of each column among them."""
+    places = exp.Array(expressions=[clauses.integer(i) for i in range(len(names))])
+    values = exp.Array(expressions=[t.raw(name) for name in names])
+    unnested = [exp.Anonymous(this="unnest", expressions=[array]) for array in (values, places)]
+    return [clauses.alias(array, name) for array, name in zip(unnested, "gi", strict=True)]
+
+
+def uniqueness(runner: Runner, t: Relation, columns: Sequence[str]) -> tuple[int, int, int]:
+    """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination)."""
     groups = _canonical_groups(t, columns).subquery("g", copy=False)
     alone = clauses.equal(clauses.column("n"), clauses.integer(1))
     ones = exp.Count(this=clauses.case((alone, clauses.integer(1)), otherwise=exp.null()))
-    [(distinct, unique)] = runner.rows(clauses.select([clauses.count(), ones], groups), t.parameters)
-    return int(distinct), int(unique)
+    least = exp.Min(this=clauses.column("n"))
+    [found] = runner.rows(clauses.select([clauses.count(), ones, least], groups), t.parameters)
+    distinct, unique, rarest = (int(n or 0) for n in found)
+    return distinct, unique, rarest
 
 
 def _canonical_groups(t: Relation, columns: Sequence[str]) -> exp.Select:
