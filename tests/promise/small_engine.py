@@ -108,9 +108,9 @@ class SmallEngine:
         names = [n for n in table.names if columns is None or n in columns]
         return [dict(zip(names, row, strict=True)) for row in table.picked(names)[:rows]]
 
-    def uniqueness(self, table: SmallTable, columns: Sequence[str]) -> tuple[int, int]:
-        found = Counter(table.picked(columns))
-        return len(found), sum(n == 1 for n in found.values())
+    def lone_values(self, table: SmallTable, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
+        counted = [Counter(table.picked([*beside, name])) for name in columns]
+        return [sum(n == 1 for n in found.values()) for found in counted]
 
     # --- the three passes -----------------------------------------------------------------------------
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from maskwright.engines import open_engine
-from maskwright.engines.base import ColumnInfo, Domain, Kind, Reading, Recount
+from maskwright.engines.base import ColumnInfo, Domain, Kind, Reading
 from maskwright.prepare import Preparation, Repair
 from maskwright.suggest import Suggestion, suggest_for_table
 
@@ -62,20 +61,13 @@ class FakeEngine:
         kept = sorted(v for v, _ in found.most_common(limit))
         return Domain(tuple(kept), tuple(found[v] for v in kept), missing, False)
 
-    def uniqueness(self, table: FakeTable, columns: Sequence[str]) -> tuple[int, int]:
+    def domains(self, table: FakeTable, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
+        return (self.domain(table, name, limit) for name in columns)
+
+    def uniqueness(self, table: FakeTable, columns: Sequence[str]) -> tuple[int, int, int]:
         self.calls.append(("uniqueness", tuple(columns)))
         found = Counter(zip(*(table.data[c] for c in columns), strict=True))
-        return len(found), sum(n == 1 for n in found.values())
-
-    def recount(
-        self, table: FakeTable, columns: Sequence[str], sensitive: Any = (), unit: Any = None
-    ) -> Recount:
-        self.calls.append(("recount", tuple(columns)))
-        found = Counter(zip(*(table.data[c] for c in columns), strict=True))
-        texts = tuple(tuple(dict.fromkeys(column)) for column in zip(*found, strict=True))
-        codes = [[t.index(label[i]) for label in found] for i, t in enumerate(texts)]
-        rows = np.array(list(found.values()), dtype=np.int64)
-        return Recount(texts, np.array(codes, dtype=np.int32), rows, rows)
+        return len(found), sum(n == 1 for n in found.values()), min(found.values(), default=0)
 
 
 def fake_table(data: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind] | None = None) -> FakeTable:
