@@ -78,6 +78,11 @@ class SmallEngine:
     def domain(self, table: SmallTable, column: str, limit: int | None = None) -> Domain:
         return domain_of(Counter(table.of(column)).items(), limit)
 
+    def domains(
+        self, table: SmallTable, columns: Sequence[str], limit: int | None = None
+    ) -> Iterator[Domain]:
+        return (self.domain(table, name, limit) for name in columns)
+
     def elements(self, table: SmallTable, column: str, separator: str | None) -> Domain:
         found = Counter(v for cell in table.of(column) for v in members(cell, separator))
         values = sorted(found)

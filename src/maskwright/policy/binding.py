@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -271,9 +271,10 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
     census = _census(policy, engine, models)
     hierarchies: dict[str, Hierarchy] = {}
     sensitive: list[SensitiveSpec] = []
-    for name in policy.quasi_identifiers:
+    tables = [table, *([census] if census else [])]
+    for name, built in _hierarchies(policy, engine, tables, policy.quasi_identifiers):
         progress.check()
-        hierarchies[name] = _hierarchy(policy, engine, [table, *([census] if census else [])], name)
+        hierarchies[name] = built
     if coarse := _cut(policy, hierarchies):
         hierarchies |= coarse
         table = engine.coarsen(table, list(coarse.values()))
@@ -286,7 +287,7 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
             bits = next(s.bits for s in sets if s.name == name)
             sensitive.extend(SensitiveSpec(bit, BIT_VALUES) for bit in bits)
         elif column.hierarchy is not None or column.order is not None:
-            hierarchies[name] = _hierarchy(policy, engine, [table], name)
+            hierarchies |= _hierarchies(policy, engine, [table], [name])
             sensitive.append(SensitiveSpec(name, hierarchies[name].values, hierarchies[name].ordered))
         else:
             domain = engine.domain(table, name)
@@ -404,10 +405,15 @@ def _check_columns(policy: Policy, table: Table) -> None:
             )
 
 
-def _hierarchy(policy: Policy, engine: Engine, tables: Sequence[Table], name: str) -> Hierarchy:
-    domains = [engine.domain(table, name).values for table in tables]
-    values = domains[0] if len(domains) == 1 else tuple(sorted({v for d in domains for v in d}))
-    return hierarchy_of(policy, name, values)
+def _hierarchies(
+    policy: Policy, engine: Engine, tables: Sequence[Table], names: Sequence[str]
+) -> Iterator[tuple[str, Hierarchy]]:
+    """Each column with its hierarchy over the values that it has in any of the tables."""
+    for name, *domains in zip(names, *(engine.domains(table, names) for table in tables), strict=True):
+        values = domains[0].values
+        if len(domains) > 1:
+            values = tuple(sorted({v for domain in domains for v in domain.values}))
+        yield name, hierarchy_of(policy, name, values)
 
 
 def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
