@@ -79,6 +79,9 @@ OTHER_THINGS = {
     ("workbench/forms.py", "optimal-lattice"), ("workbench/pages.py", "optimal-lattice"),
     ("hierarchies/__init__.py", "mask"), ("suggest/hierarchy_guess.py", "mask"), ("suggest/presets.py", "mask"),
     ("promise/lemmas/anatomy_buckets.py", "anatomy"),
+    # policies that are offered: by `init`, and beside a refusal
+    *((place, name) for place in ("suggest/__init__.py", "suggest/sections.py", "pipeline/alternatives.py")
+      for name in ("optimal-lattice", "mondrian", "local-recoding")),
 }  # fmt: skip
 
 
