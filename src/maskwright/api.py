@@ -263,12 +263,14 @@ def suggest_policy(
         reading: how a file is to be read.
         tried: try policies on the table and choose one that keeps detail; each is remembered as a look at it.
     """
+    from maskwright.engines.readers.csv_files import found_reading
     from maskwright.suggest import suggest_for_table
 
     engine = open_engine()
     reading = reading or Reading()
     try:
         name = Path(source).name if isinstance(source, (str, Path)) else "the table"
+        reading = found_reading(source, reading)
         table, tried_on = engine.open(source, reading), source if tried else None
         return suggest_for_table(engine, table, preset=preset, name=name, reading=reading, source=tried_on)
     finally:

@@ -47,6 +47,7 @@ class Reading:
     escaped: bool = False  # a CSV file of ours whose cells were escaped (domain/spreadsheets.py)
     trim: bool = True  # blanks around a text are no part of it; a published table is read as it is
     prepare: tuple[tuple[str, Preparation], ...] = ()  # what is done to messy columns
+    names: Literal["refuse", "repair"] = "refuse"  # of a CSV file, where they are empty or occur twice
 
     @staticmethod
     def back(format: Format | None, escaped: bool) -> Reading:

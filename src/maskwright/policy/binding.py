@@ -33,7 +33,7 @@ def reading_options(policy: Policy) -> Reading:
     lists = tuple(name for name, column in policy.columns.items() if column.multivalued is True)
     return Reading(
         i.format, i.delimiter, i.quote, i.encoding, i.header, policy.missing.tokens, lists, i.sheet, i.labels,
-        prepare=tuple((name, step) for name, step in policy.prepare.items() if not step.idle),
+        prepare=tuple((name, step) for name, step in policy.prepare.items() if not step.idle), names=i.names,
     )  # fmt: skip
 
 

@@ -31,6 +31,9 @@ class Input(Settings):
     quote: str | None = Field(None, min_length=1, max_length=1, description="quote character of a CSV file")
     encoding: str = Field("utf-8", description="of a CSV file: utf-8, latin-1, cp1252, utf-16 …")
     header: bool = Field(True, description="does a CSV file begin with a line of column names?")
+    names: Literal["refuse", "repair"] = Field(
+        "refuse", description="names of a CSV file that are empty or occur twice; repair: column3, zip_2"
+    )
     sheet: str | None = Field(None, description="of an Excel workbook that has several")
     labels: bool = Field(False, description="of a Stata or SPSS file: value labels in place of the codes")
 

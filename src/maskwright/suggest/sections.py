@@ -283,7 +283,7 @@ def _input(draft: Draft) -> list[str]:
     reading, usual = draft.reading, Reading()
     said = {
         key: getattr(reading, key)
-        for key in ("format", "delimiter", "quote", "encoding", "header", "sheet", "labels")
+        for key in ("format", "delimiter", "quote", "encoding", "header", "names", "sheet", "labels")
         if getattr(reading, key) != getattr(usual, key)
     }
     if not said:
@@ -291,8 +291,16 @@ def _input(draft: Draft) -> list[str]:
     for key in ("header", "labels"):
         if key in said:
             said[key] = str(said[key]).lower()
+    checks: list[str] = []
+    if "encoding" in said:
+        checks += comment_lines(f"! Read as {said['encoding']}: check letters with accents in the release.")
+    if "names" in said:
+        checks += comment_lines(
+            "! Names of columns were empty or occurred twice: they are called column3, zip_2."
+        )
     return [
         "# How to read the file; what is not said here is found out from it.",
+        *checks,
         f"input: {yaml_flow(said)}",
     ]
 

@@ -16,7 +16,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -142,7 +142,8 @@ def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
             raise InputError(f"{where}: the name of column {number} is {name!r}, not text; rename the column")
         if not name.strip():
             raise InputError(
-                f"{where}: column {number} has no name; name it, or say input: {{header: false}}"
+                f"{where}: column {number} has no name; name it, or say input: {{header: false}}, or for a CSV file "
+                "input: {names: repair}"
             )
         if "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
             what = "a NUL character" if "\0" in name else "half a character (a lone surrogate)"
@@ -153,6 +154,49 @@ def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
             how = "twice" if other == name else f"beside {other!r}: names must differ in more than case"
             raise InputError(f"{where}: column {name!r} occurs {how}; rename one of them")
     return tuple(str(name) for name in names)
+
+
+def repaired_names(names: Sequence[str]) -> list[str]:
+    """Column names that are there and differ: column3 for an empty one, zip_2 for the second zip."""
+    found: list[str] = []
+    taken = {name.lower() for name in names}
+    for number, name in enumerate(names, 1):
+        made, copy = name or f"column{number}", 1
+        while made.lower() in {n.lower() for n in found} or (made != name and made.lower() in taken):
+            copy += 1
+            made = f"{name or f'column{number}'}_{copy}"
+        found.append(made)
+    return found
+
+
+def found_reading(source: Any, reading: Reading) -> Reading:
+    """How a CSV file can be read where it is no UTF-8, or its names are empty or occur twice; else as it is said."""
+    path = Path(source) if isinstance(source, (str, Path)) else None
+    if path is None or not path.is_file() or is_gzip(path) or format_of(path, reading) != "csv":
+        return reading
+    if reading.encoding == "utf-8" and _encoding(path, reading) == "utf-8" and _broken_utf8(path) is not None:
+        reading = replace(reading, encoding="cp1252" if _decodes(path, "cp1252") else "latin-1")
+    repaired = replace(reading, names="repair")
+    try:
+        examine_csv(path, reading)
+    except InputError:
+        try:
+            examine_csv(path, repaired)
+        except InputError:
+            return reading  # something else is wrong with it, which is told when it is opened
+        return repaired
+    return reading
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    """Whether every byte of a file means something in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    try:
+        for chunk, last in _with_end(path):
+            decoder.decode(chunk, last)
+    except UnicodeError:
+        return False
+    return True
 
 
 def examine_csv(path: Path, reading: Reading) -> CsvLayout:
@@ -180,7 +224,8 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
         )
     names: Sequence[str] = [f"column{i}" for i in range(1, len(first) + 1)]
     if reading.header:
-        names = check_names([cell.strip() for cell in first], str(path))
+        names = [cell.strip() for cell in first]
+        names = check_names(repaired_names(names) if reading.names == "repair" else names, str(path))
     return CsvLayout(path, tuple(names), delimiter, quote, encoding, reading.header, end)
 
 
