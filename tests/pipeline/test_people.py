@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import maskwright as mw
+from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
 from maskwright.metrics.distributions import attribute_distributions, attribute_total_variation
 from maskwright.pipeline.attacking import target_of
@@ -147,3 +148,32 @@ def test_values_are_counted_once_for_each_person(visits: pd.DataFrame, tmp_path:
         found[(*labels, counts.values[code - 1])] += n
     if len({key[:-1] for key in found}) == grouping.classes.n:
         assert found == dict(held.items())
+
+
+@pytest.mark.parametrize("column", ["patient_id", "stay"])
+def test_an_identifier_that_repeats_is_a_question(column: str, visits: pd.DataFrame) -> None:
+    asked = policy("optimal-lattice", "generalise") | {"unit": None}
+    asked["columns"] |= {"patient_id": "identifier", column: "identifier"}
+    with pytest.raises(
+        PolicyError, match=r"is an identifier, and some of its values occur in several rows"
+    ) as refused:
+        mw.anonymize(visits, asked)
+    name = str(refused.value).split("'")[1]
+    for answer in (name, "none"):  # both that it names do
+        assert f"unit: {answer}" in str(refused.value)
+        release = mw.anonymize(visits, asked | {"unit": answer})
+        assert (release.grouping.summary.rows_are_people, release.policy.to_dict()["unit"]) == (
+            answer == "none",
+            answer,
+        )
+
+
+def test_missing_identifiers_are_nobody_who_repeats() -> None:
+    table = pd.DataFrame(
+        {"id": ["a", None, None, "b", "c", "d"], "q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy")}
+    )
+    asked = {"columns": {"id": "identifier", "q": "quasi-identifier", "s": "sensitive"},
+             "require": [{"model": "k-anonymity", "k": 2}], "method": "optimal-lattice"}  # fmt: skip
+    assert mw.anonymize(table, asked).ok
+    with pytest.raises(PolicyError, match="'id' is an identifier, and some of its values"):
+        mw.anonymize(table.assign(id=["a", None, None, "b", "b", "d"]), asked)

@@ -74,7 +74,7 @@ class Linkage(Attack):
             measures["estimated"] = estimated[2]
             if matching is None and adversary.name == "journalist":
                 worst, kind = _estimated(grouping, estimated[0], estimated[1]), ESTIMATED
-        if self.unique_sets:
+        if self.unique_sets and own.rows is None:  # sets of attributes are counted by rows
             measures["singled_out"] = self._uniques(grouping, before)
         limit = _limit(target)
         published = int(measures["after"]["people"])

@@ -137,7 +137,7 @@ def risk_lines(release: Release) -> Iterable[str]:
         yield f"  {'smallest class':30}{before['smallest_class']:>12,}{after['smallest_class']:>12,}"
         yield f"  {'highest chance to be found':30}{before['highest']:>12}{after['highest']:>12}"
         if (by_rows := beliefs.measures.get("by_rows")) is not None:
-            sides = [number_text(by_rows[side]) for side in ("before", "after")]
+            sides = [str(by_rows[side]) for side in ("before", "after")]
             yield f"  {'the same by rows':30}{sides[0]:>12}{sides[1]:>12}"
         averages = [_ratio(str(side["average"])) for side in (before, after)]
         yield f"  {'average chance to be found':30}{averages[0]:>12.4f}{averages[1]:>12.4f}"

@@ -189,7 +189,7 @@ def _public_manifest(
         "recoding": release.policy.recoding.name,
         "tables": tables,
         "promised": promised,
-        "unit": release.policy.unit is not None,
+        "unit": release.policy.person_column is not None,
         "seeded": release.seeded,
         "files": _file_hashes(folder),
     }

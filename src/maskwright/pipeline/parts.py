@@ -94,13 +94,13 @@ class MadePart:
         found = recounted_classes(engine, tables, self.layouts)
         require_equal_counts(planned_recount(self.grouping, self.plan, policy.recoding.name), found)
         check_members(engine, tables, self.layouts, self.plan)
-        if policy.unit:
+        if policy.person_column:
             found = self.people(engine)
         specs = [s for s in self.resolved.spec.sensitive if s.name in summary.sensitive]
         classes = classes_from(found, self.layouts[0].classes_by, specs)
         verdicts = measure_models(self.furnish(classes, found), self.models, self.references)
         for verdict in verdicts:
-            about_rows = policy.unit and verdict.model == BeliefAtMost.name  # judged by the attack
+            about_rows = policy.person_column and verdict.model == BeliefAtMost.name  # judged by the attack
             if not verdict.ok and not about_rows:
                 raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
         return verdicts
@@ -154,7 +154,7 @@ class MadePart:
     def people(self, engine: Engine) -> Recount:
         """Count people per class: recode once more with the unit column, which is never published. Counted once."""
         if not self.counted:
-            unit = self.resolved.policy.unit or ""
+            unit = self.resolved.policy.person_column or ""
             plan = plan_with_persons(self.plan, self.grouping, unit)
             with_unit = engine.keep(engine.recode(self.resolved.source, plan))
             sensitive = tuple(self.grouping.summary.sensitive)
@@ -163,7 +163,7 @@ class MadePart:
 
     def recorded_classes(self, engine: Engine, written: Mapping[str, Table]) -> dict[str, Any] | None:
         """What nobody can count in the public table, for a later `verify`."""
-        unit = self.resolved.policy.unit
+        unit = self.resolved.policy.person_column
         ancestors = "ancestors" in self.needs and self.grouping.ancestors is not None
         if not unit and not ancestors and not self.needs & {"population", "originals", "sample"}:
             return None
@@ -255,7 +255,7 @@ def make_part(
     drop = [*policy.quasi_identifiers, *every] if resolved.spec.drop_missing else []
     # a key of its own, so that the order of rows is drawn anew and nothing joins the tables of a release
     order, members = (hashlib.sha256(f"{piece.name}\0{key}".encode()).hexdigest() for key in keys)
-    plan, layouts = plan_tables(piece, policy.recoding, columns, drop, order, rng, policy.unit)
+    plan, layouts = plan_tables(piece, policy.recoding, columns, drop, order, rng, policy.person_column)
     if isinstance(plan, GroupPlan):
         plan = replace(plan, members_key=members)
     tables = make_tables(engine, resolved.source, plan, layouts) if engine is not None else {}

@@ -394,7 +394,7 @@ class _Made:
 
 def _counted(models: Sequence[Model], policy: Policy) -> Sequence[Model]:
     """The requirements that classes alone decide; beliefs about people with several rows are not among them."""
-    return [m for m in models if not (policy.unit and isinstance(m, BeliefAtMost))]
+    return [m for m in models if not (policy.person_column and isinstance(m, BeliefAtMost))]
 
 
 def _gate(classes: Classes, models: Sequence[Model], references: References) -> None:

@@ -56,7 +56,7 @@ def models_of(policy: Policy, sets: Sequence[SetColumn] = ()) -> list[Model]:
             raise PolicyError(
                 f"{where}: {model.name} needs a column with the role sensitive, and there is none"
             )
-        if policy.unit and "labels" in model.needs():
+        if policy.person_column and "labels" in model.needs():
             raise PolicyError(
                 f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
             )
@@ -118,7 +118,7 @@ def method_of(policy: Policy) -> Method:
 def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Design:
     """The ingredients of a policy that are neither its method nor its models; `facts` are those of its run."""
     return Design(
-        unit=policy.unit,
+        unit=policy.person_column,
         insensitive=tuple(policy.with_role("insensitive")),
         drops_missing=policy.missing.rows == "drop",
         recoding=policy.recoding.name,
@@ -298,15 +298,16 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
     spec = SummarySpec(
         attributes=tuple(hierarchies[q] for q in policy.quasi_identifiers),
         sensitive=tuple(sensitive),
-        unit=policy.unit,
+        unit=policy.person_column,
         drop_missing=policy.missing.rows == "drop",
-        named=bool(policy.unit),
+        named=bool(policy.person_column),
     )
     kept = {name for name, column in policy.columns.items() if column.role != "identifier"}
     bits_of = {s.name: s.bits for s in sets}
     published = [part for name in names if name in kept for part in bits_of.get(name, (name,))]
     dropped = [name for name in names if name not in kept]
     _tell_dropped(policy, dropped, progress)
+    ask_whose_rows(policy, engine, table)
     return Resolved(policy, models, census, method, spec, table, sets, hierarchies, published, dropped)
 
 
@@ -398,7 +399,7 @@ def _check_columns(policy: Policy, table: Table) -> None:
                 raise InputError(
                     f"prepare.{name}: the table has no column {needed!r}; {did_you_mean(needed, names)}"
                 )
-    for name in filter(None, [*policy.columns, policy.unit, policy.weight, policy.household]):
+    for name in filter(None, [*policy.columns, policy.person_column, policy.weight, policy.household]):
         if name not in names:
             raise InputError(
                 f"the policy names a column {name!r} that the table does not have; {did_you_mean(name, names)}"
@@ -468,6 +469,24 @@ def _refuse_near_unique(policy: Policy, engine: Engine, table: Table) -> None:
             )
 
 
+def ask_whose_rows(policy: Policy, engine: Engine, table: Table) -> None:
+    """Refuse to guess whether rows that share an identifier are those of one person: the policy has to say."""
+    there = {column.name for column in table.columns}
+    for name in policy.with_role("identifier"):
+        if policy.unit is not None or name not in there:
+            continue
+        distinct, alone = engine.uniqueness(table, [name])
+        several = distinct - alone
+        if several == 1:  # the missing values, perhaps, which are nobody's
+            several -= len(engine.domain(table, name).values) < distinct
+        if several:
+            raise PolicyError(
+                f"column {name!r} is an identifier, and some of its values occur in several rows: if these "
+                f"are the rows of one person, write unit: {name}, and people are counted; if every row is a person, "
+                "write unit: none"
+            )
+
+
 def _tell_absent(
     policy: Policy, models: Sequence[Model], domains: Mapping[str, Sequence[str]], progress: Progress
 ) -> None:
@@ -492,7 +511,7 @@ def _tell_absent(
 
 
 def _tell_dropped(policy: Policy, dropped: list[str], progress: Progress) -> None:
-    unnamed = [name for name in dropped if name not in policy.columns and name != policy.unit]
+    unnamed = [name for name in dropped if name not in policy.columns and name != policy.person_column]
     if unnamed:
         progress.note(f"not named in the policy, so not published: {', '.join(unnamed)}", columns=unnamed)
     identifiers = [name for name in dropped if name not in unnamed]

@@ -230,6 +230,9 @@ class Recoding(Settings):
         return self.name != "generalise" and self.quasi_identifiers == "exact"
 
 
+ONE_ROW_EACH = "none"  # as the `unit`: every row is a person
+
+
 class Policy(Settings):
     """A role for each column, hierarchies, requirements, method and limits."""
 
@@ -237,7 +240,9 @@ class Policy(Settings):
     input: Input = Input()
     output: Output = Output()
     unit: str | None = Field(
-        None, description="the column that tells persons apart, if they have several rows"
+        None,
+        description="the column that tells persons apart, if they have several rows; `none`: every row is a person, "
+        "though an identifier repeats",
     )
     missing: Missing = Missing()
     prepare: dict[str, Preparation] = Field(
@@ -272,9 +277,9 @@ class Policy(Settings):
             raise ValueError(
                 "columns: no column has the role quasi-identifier; say which columns an attacker could know"
             )
-        if self.unit in self.columns and self.columns[self.unit].role != "identifier":
+        if self.person_column in self.columns and self.columns[self.person_column].role != "identifier":
             raise ValueError(
-                f"unit: column {self.unit!r} tells persons apart, so its role must be identifier"
+                f"unit: column {self.person_column!r} tells persons apart, so its role must be identifier"
             )
         self._survey_fits()
         self._lengths_fit()
@@ -299,7 +304,7 @@ class Policy(Settings):
             name = getattr(self, key)
             if name is None:
                 continue
-            if self.unit is not None:
+            if self.person_column is not None:
                 raise ValueError(
                     f"{key}: it counts a row for a person, and `unit` says that people have several rows; "
                     f"remove `{key}`, or make a table with one row per person"
@@ -403,6 +408,11 @@ class Policy(Settings):
                 f"{where}: a policy is a mapping with the keys version, columns, require, method"
             )
         return parse_settings(Policy, values, where)
+
+    @property
+    def person_column(self) -> str | None:
+        """The column that tells persons apart; None: every row is a person."""
+        return None if self.unit == ONE_ROW_EACH else self.unit
 
     def to_dict(self) -> dict[str, Any]:
         """What a policy file would say: plain values, defaults left out."""

@@ -157,7 +157,7 @@ class Recoder:
                 "this release has several tables, or columns of sets: new rows cannot be checked against those; make a "
                 "new release of all rows"
             )
-        if policy.unit:
+        if policy.person_column:
             raise UsageError(
                 "this release counts people by a unit: whether a new row belongs to somebody who is in it already "
                 "is not known any more; make a new release of all rows"

@@ -42,6 +42,8 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         lines += link_lines(m["links"])
     if "estimated" in m:
         lines += estimate_lines(m["estimated"])
+    if "by_rows" in m:
+        lines.append("how few attributes single somebody out is not counted where people have several rows")
     if "singled_out" in m:
         lines += unique_lines(m["singled_out"])
     return lines

@@ -49,7 +49,7 @@ class _PublishedFile:
 def check_against_policy(published: Sequence[str | Path], policy: Policy) -> Verification:
     """Do these files satisfy the policy? A folder stands for the tables in it (of a release: in its public part)."""
     paths = _tables_in([Path(p) for p in published])
-    if policy.unit:
+    if policy.person_column:
         raise NotVerified("the policy counts people with several rows, which the published files do not show")
     engine = open_engine()
     try:

@@ -20,7 +20,7 @@ from maskwright.domain.settings import Registered, Settings, docstring_of
 from maskwright.errors import PolicyError, UsageError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
-from maskwright.policy.policy import Recoding
+from maskwright.policy.policy import ONE_ROW_EACH, Recoding
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.suggest.sections import yaml_flow
 
@@ -240,7 +240,7 @@ def set_roles(
         else:
             columns[name] = role
     result["columns"] = columns
-    if result.get("unit") is not None and _role(columns.get(result["unit"])) != "identifier":
+    if result.get("unit") not in (None, ONE_ROW_EACH) and _role(columns.get(result["unit"])) != "identifier":
         result.pop("unit")
     kept, notes = _still_meaningful(result["require"], columns)
     result["require"] = kept
@@ -274,7 +274,7 @@ def set_table(values: Mapping[str, Any], missing: Sequence[str], rows: str, unit
     result = copy.deepcopy(dict(values))
     result["missing"] = {"tokens": [t for t in missing if t], "rows": rows}
     result["unit"] = unit or None
-    if unit:
+    if unit and unit != ONE_ROW_EACH:
         result["columns"].setdefault(unit, "identifier")
     return result
 
