@@ -475,7 +475,7 @@ def ask_whose_rows(policy: Policy, engine: Engine, table: Table) -> None:
     for name in policy.with_role("identifier"):
         if policy.unit is not None or name not in there:
             continue
-        distinct, alone = engine.uniqueness(table, [name])
+        distinct, alone, _ = engine.uniqueness(table, [name])
         several = distinct - alone
         if several == 1:  # the missing values, perhaps, which are nobody's
             several -= len(engine.domain(table, name).values) < distinct
