@@ -15,10 +15,9 @@ import pytest
 import maskwright as mw
 from maskwright.errors import UsageError
 from maskwright.pipeline import history
-from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
-from maskwright.pipeline.random_keys import NAME, NAMED, Chance, installation_key
+from maskwright.pipeline.random_keys import NAME, NAMED, Chance, content_hash, installation_key
 from maskwright.pipeline.session import prepared_run
 
 TABLE = {"age": [20, 21, 40, 41] * 3, "disease": ["a", "b", "c", "d"] * 3}

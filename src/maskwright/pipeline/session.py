@@ -23,9 +23,8 @@ from maskwright.engines.readers.postgres_release import check_target
 from maskwright.errors import InputError
 from maskwright.kernels.randomness import random_generator
 from maskwright.methods import METHODS
-from maskwright.pipeline.content import content_hash
 from maskwright.pipeline.job import Job, engine_of
-from maskwright.pipeline.random_keys import Chance, Keys
+from maskwright.pipeline.random_keys import Chance, Keys, content_hash
 from maskwright.pipeline.resource_checks import (
     DiskOutput,
     check_disk,

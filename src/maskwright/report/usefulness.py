@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.attacks import ATTACKS
+from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.exact import number_text
 from maskwright.domain.grouping import Grouping, exact_view
 from maskwright.domain.release import Release, level_names
@@ -17,7 +20,255 @@ from maskwright.metrics import METRICS
 from maskwright.metrics.distributions import attribute_earth_movers, attribute_total_variation
 from maskwright.metrics.loss import attribute_bits, attribute_losses
 from maskwright.report.bars import as_percent, distribution_bars, paired_bars
-from maskwright.report.html import Markup, html_table, page_section, tag
+from maskwright.report.charts import Chart, Series
+from maskwright.report.details import detail_lines
+from maskwright.report.html import (
+    Markup,
+    bullet_list,
+    folded_details,
+    html_table,
+    joined_markup,
+    page_section,
+    tag,
+)
+
+INTRODUCTION = (
+    "The largest belief that each attack leads to, for an adversary who knows the method, its settings and everybody's "
+    "quasi-identifiers. Outlined: before the release. Filled: after it."
+)
+FACTS = " For background-knowledge, before means with the release, but without the fact."
+ABOUT = {"values": "a value", "rows": "which row", "ranges": "a range of values"}
+
+
+def risk_section(found: Sequence[Beliefs]) -> Markup:
+    """The section on attacks: what could be believed before, and after."""
+    if not found:
+        return page_section("risk", "Risk before and after", tag("p", "No attack was run."))
+    rows = [
+        (b.attack, ABOUT[ATTACKS[b.attack].about], number_text(b.worst.before), number_text(b.worst.after), b.kind,
+         f"{b.worst.whom}: {b.worst.why}")
+        for b in found
+    ]  # fmt: skip
+    head = ("attack", "belief in", "before", "after", "kind", "whom it concerns, and why")
+    shares = [(b.attack, float(b.worst.before), float(b.worst.after)) for b in found]
+    return page_section(
+        "risk", "Risk before and after",
+        tag("p", INTRODUCTION, FACTS if any("facts" in ATTACKS[b.attack].takes for b in found) else ""),
+        tag("figure", paired_bars("Largest belief per attack, before and after; figures in the table", shares, 1.0)),
+        html_table(head, rows, caption="The worst belief of each attack"),
+        *(part for b in found for part in _sizes(b)),
+        *(part for b in found for part in gauge_parts(b)),
+        *(part for b in found for part in _knowledge(b)),
+        *(part for b in found for part in _singled_out(b)),
+        *_details(found),
+    )  # fmt: skip
+
+
+def _sizes(beliefs: Beliefs) -> list[Markup]:
+    """How many people share their quasi-identifiers with how many."""
+    before, after = beliefs.measures.get("before"), beliefs.measures.get("after")
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping) and "sizes" in after):
+        return []
+    by_rows = beliefs.measures.get("by_rows")
+    rows = [
+        ("people who are alone in their class", f"{before['unique']:,}", f"{after['unique']:,}"),
+        ("smallest class", before["smallest_class"], after["smallest_class"]),
+        ("highest chance to be found", before["highest"], after["highest"]),
+        *(
+            (("the same by rows", *(number_text(by_rows[side]) for side in ("before", "after"))),)
+            if by_rows
+            else ()
+        ),
+        ("average chance to be found", _short(before["average"]), _short(after["average"])),
+        ("classes", f"{before['classes']:,}", f"{after['classes']:,}"),
+    ]
+    shares = [
+        (f"{b['size']} {'person' if b['size'] == '1' else 'people'}", b["people"] / before["people"],
+         a["people"] / after["people"])
+        for b, a in zip(before["sizes"], after["sizes"], strict=True)
+    ]  # fmt: skip
+    while len(shares) > 1 and not any(shares[-1][1:]):
+        shares.pop()
+    alt = "Share of people by the size of their class, before and after; the table has the main figures"
+    return [
+        tag("h3", "How many people share their quasi-identifiers"),
+        html_table(("", "before", "after"), rows, numbers=(1, 2), caption=f"Classes of people ({beliefs.attack})"),
+        tag("figure", paired_bars(alt, shares),
+            tag("figcaption", "Share of people by the size of the class they are in.")),
+    ]  # fmt: skip
+
+
+def _knowledge(beliefs: Beliefs) -> list[Markup]:
+    """Disclosure against pieces of knowledge."""
+    columns = beliefs.measures.get("attributes")
+    known = columns.items() if isinstance(columns, Mapping) else ()
+    curves = {name: c for name, c in known if isinstance(c, Mapping) and c.get("implications")}
+    if not curves:
+        return []
+    series, parts = list[Series](), list[Markup]()
+    for name, column in curves.items():
+        some = f"{name}: " if len(curves) > 1 else ""
+        series.append(_curve(f"{some}facts of any kind", column["implications"]))
+        if column.get("negations", column["implications"]) != column["implications"]:
+            series.append(_curve(f"{some}facts of the kind “not this value”", column["negations"]))
+        certain = column.get("certain_from")
+        text = "certainty is not reached with as many facts as were tried"
+        if certain is not None:
+            text = f"{certain} fact{'' if certain == 1 else 's'} can be enough for certainty"
+        parts.append(tag("li", f"{name}: {text}."))
+    alt = "Largest belief against the number of facts known: " + "; ".join(
+        f"{s.name} " + ", ".join(f"{y:.3g}" for _, y in s.points) for s in series
+    )
+    chart = Chart(alt, "facts known about other people", "largest belief", series, span=(0.0, 1.0))
+    return [
+        tag("h3", "What further knowledge would reveal"),
+        tag("p", "The largest belief of somebody who knows so many facts about other people, each the worst possible: "
+                 "“if Hannah has flu, then Charlie has flu”, or “Ed has not mumps”."),
+        tag("figure", chart.svg()), tag("ul", *parts),
+    ]  # fmt: skip
+
+
+def _curve(name: str, points: Sequence[Any]) -> Series:
+    texts = [f"{n} fact{'' if n == 1 else 's'}: {number_text(p)}" for n, p in enumerate(points)]
+    return Series(name, [(float(n), float(p)) for n, p in enumerate(points)], texts=texts)
+
+
+def _singled_out(beliefs: Beliefs) -> list[Markup]:
+    """The minimal unique sets: how few attributes are enough to single somebody out."""
+    found = beliefs.measures.get("singled_out")
+    if not isinstance(found, Mapping):
+        return []
+    parts: list[Markup] = [tag("h3", "How few attributes single somebody out")]
+    for when in ("before", "after"):
+        single = found[when]
+        most = single["sets_up_to"]
+        up_to = f"{most} attribute{'' if most == 1 else 's'}"
+        share = f"{single['people']:,} people ({float(single['share']):.1%})"
+        if not single["people"]:
+            share = "Nobody"
+        are = "is" if single["people"] in (0, 1) else "are"
+        text = f"{when.capitalize()}: {share} {are} singled out by at most {up_to}."
+        parts.append(tag("p", text))
+        if single["sets"]:
+            sets = [(" + ".join(s["attributes"]), f"{s['people']:,}") for s in single["sets"][:10]]
+            caption = f"Minimal sets that single people out, {when} (the commonest)"
+            parts.append(html_table(("attributes", "people"), sets, numbers=(1,), caption=caption))
+            given = [(name, f"{float(x):.0%}") for name, x in single["contributions"].items() if x]
+            caption = f"How often an attribute belongs to such a set, {when}"
+            parts.append(folded_details(caption, html_table(("attribute", "share"), given, numbers=(1,))))
+    return parts
+
+
+def _details(found: Sequence[Beliefs]) -> list[Markup]:
+    lines = [(b, detail_lines(b)) for b in found]
+    parts = [joined_markup((tag("h3", b.attack), bullet_list(text))) for b, text in lines if text]
+    return [folded_details("More figures of each attack", *parts)] if parts else []
+
+
+def _short(ratio: object) -> str:
+    top, _, bottom = str(ratio).partition("/")
+    return f"{int(top) / int(bottom or 1):.4g}"
+
+
+ESTIMATORS = {
+    "pitman": "Pitman (maximum likelihood, exact expectation)",
+    "zayatz": "Zayatz",
+    "snb": "SNB (shifted negative binomial)",
+}
+Gauge = tuple[str, float, float, str]
+
+
+def gauge_parts(beliefs: Beliefs) -> list[Markup]:
+    """The gauges of an attack that counted classes of people, and the estimates of a survey."""
+    measures = beliefs.measures
+    before, after = measures.get("before"), measures.get("after")
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping) and "sizes" in after):
+        return []
+    gauges = _gauges(measures)
+    alt = "Risk of re-identification for three adversaries, before and after; figures are in the table"
+    rows = [(name, _number(first), _number(last), kind) for name, first, last, kind in gauges]
+    parts = [
+        tag("h3", "Who could re-identify people"),
+        tag("p", "The prosecutor looks for somebody who is known to be in the table, the journalist for anybody of the "
+                 "population, the marketer for as many as possible."),
+        tag("figure", paired_bars(alt, [gauge[:3] for gauge in gauges], 1.0)),
+        html_table(("adversary", "before", "after", "kind"), rows, numbers=(1, 2), caption="Risk of re-identification"),
+    ]  # fmt: skip
+    estimated = measures.get("estimated")
+    return [*parts, *_estimates(estimated)] if isinstance(estimated, Mapping) else parts
+
+
+def _gauges(measures: Mapping[str, Any]) -> list[Gauge]:
+    """Name, before, after and kind of each gauge; the journalist is exact where there is a population table."""
+    before, after = measures["before"], measures["after"]
+    found: list[Gauge] = [
+        ("prosecutor, highest", _float(before["highest"]), _float(after["highest"]), "exact")
+    ]
+    average: Gauge = ("marketer, average", _float(before["average"]), _float(after["average"]), "exact")
+    for key, kind in (("journalist", "exact"), ("estimated", "estimated")):
+        known = measures.get(key)
+        if isinstance(known, Mapping):
+            then, now = known["before"], known["after"]
+            found.append(("journalist, highest", _float(then["highest"]), _float(now["highest"]), kind))
+            average = ("marketer, average", _float(then["marketer"]), _float(now["marketer"]), kind)
+            break
+    return [*found, average]
+
+
+def _estimates(estimated: Mapping[str, Any]) -> list[Markup]:
+    """What is estimated of the population: re-identifications, households, and uniques by every estimator."""
+    population, before, after = (estimated[key] for key in ("population", "before", "after"))
+    how = "Survey weights say" if population["weighted"] else "The sampling fraction says"
+    missing = " A missing value is counted as matching every value." if population["wildcard"] else ""
+    rows = [
+        ("highest individual risk", _number(before["highest"]), _number(after["highest"])),
+        ("expected re-identifications", *(_number(x["expected_reidentifications"]) for x in (before, after))),
+        ("average individual risk (global risk)", _number(before["marketer"]), _number(after["marketer"])),
+    ]
+    if "households" in after:
+        homes = before["households"], after["households"]
+        rows.append(("highest risk of a household", *(_number(x["highest"]) for x in homes)))
+        rows.append(
+            (
+                "people expected in a household with a re-identification",
+                *(_number(x["expected_people"]) for x in homes),
+            )
+        )
+    uniques = [
+        (
+            "unique in the sample",
+            *(_share(x["sample_uniques"] / x["people"]) for x in (before, after)),
+            "",
+        )
+    ]
+    for name, text in ESTIMATORS.items():
+        shares = (_share(x["population_uniques"][name]) for x in (before, after))
+        chosen = [when for when, x in (("before", before), ("after", after)) if x["dankars_rule"] == name]
+        uniques.append((text, *shares, " and ".join(chosen)))
+    return [
+        tag("h3", "Estimated for the population"),
+        tag("p", f"{population['people']:,} people were sampled from {population['size']:,} "
+                 f"({as_percent(population['fraction'])}). {how} whom each of them stands for.{missing} Everything in "
+                 "these tables is estimated."),
+        html_table(("", "before", "after"), rows, numbers=(1, 2), caption="Risk in the population (estimated)"),
+        html_table(("share of people who are unique", "before", "after", "picked by Dankar's rule"), uniques,
+              numbers=(1, 2), caption="Population uniqueness (estimated)"),
+        tag("p", estimated["accuracy"]),
+    ]  # fmt: skip
+
+
+def _float(value: object) -> float:
+    """A measured number, which may be the text of a fraction."""
+    return float(Fraction(value)) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "no answer" if value is None else as_percent(value)
+
 
 NUMBER = re.compile(r"[\[(≤≥<>= ]*(-?\d+(?:\.\d+)?)")
 

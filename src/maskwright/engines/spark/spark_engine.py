@@ -27,7 +27,6 @@ sessions.need_pyspark()
 
 from maskwright.engines.spark import (  # noqa: E402 - they import pyspark
     spark_recoding,
-    spark_recounting,
     writing,
 )
 from maskwright.engines.spark.runner import SparkRunner  # noqa: E402
@@ -207,14 +206,14 @@ class SparkEngine(SqlEngine):
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
         """Group a table by its columns as they are."""
-        return spark_recounting.recount_classes(self._runner, self._own(table), columns, sensitive, unit)
+        return writing.recount_classes(self._runner, self._own(table), columns, sensitive, unit)
 
     def forget(self, table: Table) -> None:
         """Nothing but what `keep` stored lies anywhere, and that goes with the engine."""
 
     def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
         """Does a table have exactly these rows, in any order? They are counted and compared."""
-        return spark_recounting.holds_rows(self._runner, self._own(table), columns, rows)
+        return writing.holds_rows(self._runner, self._own(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
         """A data frame of the caller's session. It stays stored on the cluster, as it was recounted."""

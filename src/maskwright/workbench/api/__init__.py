@@ -11,10 +11,10 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from maskwright.workbench.api import policies, projects, runs
+from maskwright.workbench.api import policies, projects
 
 router = APIRouter(prefix="/api")
-for part in (projects, policies, runs):
+for part in (projects, policies, projects):
     router.include_router(part.router)
 
 

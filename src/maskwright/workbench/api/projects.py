@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import zipfile
+from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
+from maskwright.domain.adversary import MOST_FACTS
 from maskwright.errors import UsageError
-from maskwright.workbench.api.common import Here, This, start_job
+from maskwright.methods import METHODS
+from maskwright.pipeline.attacking import ADVERSARIES
+from maskwright.verification.verify import file_hash
+from maskwright.workbench.api.common import Going, Here, This, start_job
+from maskwright.workbench.api.policies import method_from
 from maskwright.workbench.jobs import TOO_MANY, Conflict
-from maskwright.workbench.workspace import Project, Workspace, write_json
+from maskwright.workbench.workspace import NotFound, Project, Workspace, time_now, write_json
 
 router = APIRouter()
 NAME_BYTES = 200  # of a file; most file systems take 255
@@ -164,3 +173,179 @@ def _profile_request(this: Project, body: ReadingChoice) -> dict[str, Any]:
         "source": meta["source"]["path"], "name": meta["source"]["name"], "preset": body.preset or None,
         "reading": reading,
     }  # fmt: skip
+
+
+class Started(BaseModel):
+    """A run: `release` publishes, `space` lists the minimal choices, `compare` tries methods, `attack` attacks."""
+
+    kind: str = "release"
+    methods: list[dict[str, Any]] = Field(
+        default_factory=list, description="of compare; default: every method"
+    )
+    release: str | None = Field(None, description="of attack: the run that made it")
+    adversary: str = "knows-method"
+    facts: int | None = Field(None, ge=0, le=MOST_FACTS)
+
+
+@router.post("/projects/{project_id}/runs", status_code=202)
+def start_run(request: Request, this: This, body: Started) -> dict[str, Any]:
+    """Start a run. It goes on when the page is closed, and when the server stops."""
+    parameters: dict[str, Any] = {}
+    if body.kind == "compare":
+        chosen = body.methods or [{"name": name} for name in METHODS]
+        parameters["methods"] = [method_from(m) for m in chosen]
+    elif body.kind == "attack":
+        if body.adversary not in ADVERSARIES:
+            raise UsageError(f"there is no adversary {body.adversary!r}")
+        parameters |= {"adversary": body.adversary, "facts": body.facts, "of": body.release}
+        parameters["release"] = str(this.release(body.release or ""))
+    elif body.kind not in ("release", "space"):
+        raise UsageError(f"there is no run of the kind {body.kind!r}; known: release, space, compare, attack")
+    return start_job(request, this, body.kind, parameters)
+
+
+@router.get("/projects/{project_id}/runs")
+def list_runs(this: This) -> list[dict[str, Any]]:
+    """The runs of a project, newest first."""
+    return [{**j.as_dict(), "events": []} for j in this.jobs.all()]
+
+
+@router.get("/projects/{project_id}/runs/{job_id}")
+def show_run(this: This, going: Going, since: int = 0) -> dict[str, Any]:
+    """The state of a run, and its events from number `since` on."""
+    this.jobs.settle()
+    return going.as_dict(max(0, since))
+
+
+@router.get("/projects/{project_id}/runs/{job_id}/result")
+def show_result(going: Going) -> dict[str, Any]:
+    """What a run that ended found: private, like everything about the original table."""
+    result = going.result
+    if result is None:
+        raise Conflict("this run has not ended, or not well")
+    return result
+
+
+@router.post("/projects/{project_id}/runs/{job_id}/cancel", status_code=202)
+def cancel_run(going: Going) -> dict[str, Any]:
+    """Ask a run to stop; nothing is published."""
+    if going.state == "running":
+        going.cancel()
+    return going.as_dict()
+
+
+@router.get("/projects/{project_id}/releases/{job_id}/public.zip")
+def download_release(this: This, job_id: str) -> Response:
+    """What can be handed over: the files of public/."""
+    folder = this.release(job_id) / "public"
+    return StreamingResponse(
+        _zipped(folder), media_type="application/zip",
+        headers={"content-disposition": 'attachment; filename="release.zip"'},
+    )  # fmt: skip
+
+
+def _zipped(folder: Path) -> Iterator[bytes]:
+    """A zip file piece by piece: a release may be larger than the memory."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if not path.is_file():
+                continue
+            entry = zipfile.ZipInfo(
+                path.relative_to(folder).as_posix()
+            )  # no time stamps: they say nothing useful
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as out:
+                while piece := source.read(1 << 20):
+                    out.write(piece)
+                    yield sink.taken()
+    yield sink.taken()
+
+
+class _Sink(io.RawIOBase):
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        """Yes: it can be written to."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep bytes until they are taken."""
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        """The bytes since the last call."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+class GivenOut(BaseModel):
+    """What the register says of a release that was given out."""
+
+    recipient: str = Field(min_length=1, max_length=500)
+    purpose: str = Field("", max_length=2000)
+    signed_off_by: str = Field(min_length=1, max_length=200)
+    given_out: str = Field("", max_length=40, description="the day, as 2026-01-31; default: today")
+
+
+class Together(BaseModel):
+    """Register entries whose releases are attacked together."""
+
+    entries: list[str] = Field(min_length=2, max_length=20)
+
+
+@router.get("/register")
+def list_register(here: Here) -> list[dict[str, Any]]:
+    """Releases that were given out, newest first."""
+    return here.register()
+
+
+@router.post("/projects/{project_id}/releases/{job_id}/register", status_code=201)
+def record_release(here: Here, this: This, job_id: str, body: GivenOut) -> dict[str, Any]:
+    """Record that a release was given out. Entries are never changed or removed."""
+    folder = this.release(job_id)
+    return here.record(
+        {
+            "project": this.id, "name": this.meta["name"], "table": this.meta["source"]["name"], "release": job_id,
+            "recipient": body.recipient.strip(), "purpose": body.purpose.strip(),
+            "signed_off_by": body.signed_off_by.strip(), "given_out": body.given_out.strip() or time_now()[:10],
+            "policy": file_hash(this.policy_of(job_id)), "manifest": file_hash(folder / "public" / "manifest.json"),
+        }
+    )  # fmt: skip
+
+
+@router.post("/register/attack", status_code=202)
+def attack_together(here: Here, body: Together) -> dict[str, Any]:
+    """The intersection attack: what somebody learns who has several of the releases."""
+    known = {entry["id"]: entry for entry in here.register()}
+    missing = [e for e in body.entries if e not in known]
+    if missing:
+        raise NotFound("there is no such entry in the register")
+    chosen = [known[e] for e in dict.fromkeys(body.entries)]
+    places = list(dict.fromkeys(str(here.project(e["project"]).release(e["release"])) for e in chosen))
+    if len(places) < 2:
+        raise UsageError("choose at least two different releases")
+    return here.jobs.start(
+        "intersection", {"releases": places, "entries": [e["id"] for e in chosen]}
+    ).as_dict()
+
+
+@router.get("/runs/{job_id}")
+def show_common_run(here: Here, job_id: str, since: int = 0) -> dict[str, Any]:
+    """The state of a run on several releases; with its result when it ended."""
+    found = here.jobs.get(job_id)
+    if found is None:
+        raise NotFound("there is no such run")
+    return found.as_dict(max(0, since)) | {"result": found.result}
+
+
+@router.post("/runs/{job_id}/cancel", status_code=202)
+def cancel_common_run(here: Here, job_id: str) -> dict[str, Any]:
+    """Ask a run on several releases to stop."""
+    found = here.jobs.get(job_id)
+    if found is None:
+        raise NotFound("there is no such run")
+    found.cancel()
+    return found.as_dict()
