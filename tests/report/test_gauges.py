@@ -9,7 +9,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.domain.beliefs import Belief, Beliefs
-from maskwright.report.usefulness import gauge_parts
+from maskwright.report.risk_and_usefulness import gauge_parts
 from tests.patients import write_csv
 
 ROWS = [["30", "m"], ["31", "m"], ["32", "m"], ["30", "f"], ["31", "f"], ["35", ""]]

@@ -13,7 +13,7 @@ import yaml
 
 import maskwright as mw
 from maskwright.report.bars import as_percent, distribution_bars, paired_bars
-from maskwright.report.usefulness import Shares, named_groupings, spreads_of
+from maskwright.report.risk_and_usefulness import Shares, named_groupings, spreads_of
 from tests.patients import POLICY, patients, write_csv
 
 

@@ -228,7 +228,7 @@ def test_files_do_not_tell_how_the_source_was_stored(
     (Not the same bytes: footers list encodings in an order that depends on the Java process.)
     """
     frame = spark.read.parquet(f"file://{source}")
-    monkeypatch.setattr("maskwright.engines.spark.writing.ROWS_PER_FILE", 70)
+    monkeypatch.setattr("maskwright.engines.spark.published_rows.ROWS_PER_FILE", 70)
     found = []
     for parts in (1, 5):
         target = tmp_path / str(parts)
@@ -254,11 +254,11 @@ def test_a_written_table_that_is_wrong_is_not_published(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes on disk are counted on the cluster, whatever wrote them."""
-    from maskwright.engines.spark import writing
+    from maskwright.engines.spark import published_rows
 
-    write = writing.write_parquet
+    write = published_rows.write_parquet
     monkeypatch.setattr(
-        writing, "write_parquet", lambda frame, names, path: write(frame.limit(200), names, path)
+        published_rows, "write_parquet", lambda frame, names, path: write(frame.limit(200), names, path)
     )
     with pytest.raises(NotVerified):
         mw.anonymize(source, POLICIES["mondrian"], tmp_path / "out", engine="spark")

@@ -307,15 +307,15 @@ def test_blanks_that_were_published_are_found(
 ) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    from maskwright.engines.spark import writing
+    from maskwright.engines.spark import published_rows
 
-    write = writing.write_parquet
+    write = published_rows.write_parquet
 
     def blank(frame: Any, names: Any, path: Path) -> None:
         place = f"c{list(names).index('disease')}"
         write(frame.withColumn(place, F.concat(F.col(place), F.lit(" "))), names, path)
 
-    monkeypatch.setattr(writing, "write_parquet", blank)
+    monkeypatch.setattr(published_rows, "write_parquet", blank)
     with pytest.raises(NotVerified):
         mw.anonymize(source, POLICIES["mondrian"], tmp_path / "out", engine="spark")
     assert list(tmp_path.iterdir()) == []

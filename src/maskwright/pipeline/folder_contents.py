@@ -20,9 +20,9 @@ from maskwright.folder import store
 from maskwright.folder.saved_state import part_folder, save_census, save_grouping
 from maskwright.pipeline.published_tables import Layout
 from maskwright.policy.policy import Policy
-from maskwright.report.card import write_data_card
+from maskwright.report import write_data_card, write_report
 from maskwright.report.plan_section import frontier_csv, frontier_of
-from maskwright.report.report import Examples, write_report
+from maskwright.report.report import Examples
 from maskwright.report.search import NearbySettings
 from maskwright.verification.verify import CLASSES, REFERENCE, file_hash
 from maskwright.version import __version__

@@ -39,7 +39,12 @@ from maskwright.runtime import disk
 
 
 def content_hash(*summaries: Summary | None) -> str:
-    """A hash of the content of some summaries, of which there may be none."""
+    """A hash of the content of some summaries, of which there may be none.
+
+    It is the same for the same people, in whatever order, file or engine they come. Only what a method sees counts: the
+    quasi-identifiers with their hierarchies, and the sensitive values. A column that is not published, one that passes
+    through, and the names of people change nothing.
+    """
     parts = _Parts()
     for summary in summaries:
         parts.texts(["summary" if summary is not None else "none"])

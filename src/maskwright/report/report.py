@@ -29,8 +29,8 @@ from maskwright.report.html import (
     tag,
 )
 from maskwright.report.plan_section import plan_section
+from maskwright.report.risk_and_usefulness import examples_section, risk_section, usefulness_section
 from maskwright.report.search import NearbySettings, search_section
-from maskwright.report.usefulness import examples_section, risk_section, usefulness_section
 from maskwright.version import __version__
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]

@@ -27,7 +27,7 @@ from maskwright.methods._lattice.nodes import MinimalNode
 from maskwright.metrics.loss import information_loss
 from maskwright.report.bars import as_percent
 from maskwright.report.html import Markup, folded_details, html_table, page_section, tag
-from maskwright.report.usefulness import named_groupings
+from maskwright.report.risk_and_usefulness import named_groupings
 from maskwright.runtime.events import Progress
 
 USUAL = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

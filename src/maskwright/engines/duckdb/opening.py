@@ -191,7 +191,7 @@ def open_postgres(db: Database, source: postgres.Postgres | postgres.Snapshot, r
     """Open a table of a PostgreSQL database; its rows are copied, as one snapshot."""
     name = db.new_name("source")
 
-    def load(path: Path, columns: list[postgres.Column]) -> None:
+    def load(path: Path, columns: list[postgres.PostgresColumn]) -> None:
         """Load the fetched rows."""
         types = {f"c{i}": c.type for i, c in enumerate(columns)} | {"end": "INTEGER"}
         try:

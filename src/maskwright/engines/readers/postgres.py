@@ -94,7 +94,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Column:
+class PostgresColumn:
     """A column: its name, its type in the server, and the type of the engine that holds it."""
 
     name: str
@@ -176,8 +176,8 @@ def reason_of(problem: psycopg.Error) -> str:
 
 
 def fetch(
-    source: Postgres | Snapshot, temp: Path, load: Callable[[Path, list[Column]], None]
-) -> list[Column]:
+    source: Postgres | Snapshot, temp: Path, load: Callable[[Path, list[PostgresColumn]], None]
+) -> list[PostgresColumn]:
     """Copy all rows, as one snapshot, into a private file; hand it to `load`, and remove it.
 
     The file is CSV: null is an empty field, all else is quoted, and a last field keeps rows of one null apart from
@@ -208,8 +208,8 @@ def _fetch(
     connection: psycopg.Connection[Any],
     source: Postgres | Snapshot,
     temp: Path,
-    load: Callable[[Path, list[Column]], None],
-) -> list[Column]:
+    load: Callable[[Path, list[PostgresColumn]], None],
+) -> list[PostgresColumn]:
     from psycopg import sql
 
     relation = relation_of(source)
@@ -229,7 +229,7 @@ def _fetch(
     return columns
 
 
-def _columns(connection: psycopg.Connection[Any], relation: Any, where: object) -> list[Column]:
+def _columns(connection: psycopg.Connection[Any], relation: Any, where: object) -> list[PostgresColumn]:
     from psycopg import sql
 
     with connection.cursor() as cursor:
@@ -243,7 +243,7 @@ def _columns(connection: psycopg.Connection[Any], relation: Any, where: object) 
         for name, (number, modifier) in zip(names, kinds, strict=True):
             cursor.execute("SELECT format_type(%s, %s)", (number, modifier))
             [stored] = cursor.fetchone() or ("text",)
-            found.append(Column(name, str(stored), _type(number, modifier)))
+            found.append(PostgresColumn(name, str(stored), _type(number, modifier)))
     return found
 
 
@@ -256,7 +256,7 @@ def _type(number: int, modifier: int) -> str:
     return _TYPES.get(number, "VARCHAR")
 
 
-def _item(column: Column) -> Any:
+def _item(column: PostgresColumn) -> Any:
     """What is copied of a column: not-a-number is missing, and a free numeric is text without trailing zeros.
 
     A year before Christ is copied as what the engine refuses: it would take it for one after.

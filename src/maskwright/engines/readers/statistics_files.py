@@ -30,7 +30,7 @@ STATISTICS = {  # the reader of pyreadstat for each kind
 
 
 @dataclass(frozen=True)
-class Part:
+class RowBatch:
     """Some rows: columns c0, c1 … as numbers or texts, and the type of DuckDB that each is meant to have."""
 
     columns: Arrays
@@ -41,7 +41,7 @@ class Part:
 class TypedFile:
     path: Path
     names: tuple[str, ...]
-    parts: Callable[[], Iterator[Part]]
+    parts: Callable[[], Iterator[RowBatch]]
 
 
 def recognise(path: Path, reading: Reading) -> TypedFile | None:
@@ -91,7 +91,7 @@ def _statistics(path: Path, suffix: str, reading: Reading) -> TypedFile:
     # the first part decides the types; if that is wrong for a later one, it is refused
     known = [_declared(meta.readstat_variable_types.get(n, ""), n in labels) for n in names]
 
-    def parts() -> Iterator[Part]:
+    def parts() -> Iterator[RowBatch]:
         """The rows, some thousand at a time."""
         types: tuple[str, ...] | None = None
         for offset in range(0, 1 << 62, ROWS):
@@ -107,7 +107,7 @@ def _statistics(path: Path, suffix: str, reading: Reading) -> TypedFile:
                         f"{path}: column {name!r} holds values that are not of the type {now} of its first "
                         f"{ROWS} rows; convert the column"
                     )
-            yield Part({f"c{i}": _array(c, types[i]) for i, c in enumerate(columns)}, types)
+            yield RowBatch({f"c{i}": _array(c, types[i]) for i, c in enumerate(columns)}, types)
             if len(columns[0]) < ROWS:
                 return
 
@@ -157,7 +157,7 @@ def _excel(path: Path, reading: Reading) -> TypedFile:
             if any(cell is not None for cell in cells):
                 yield cells
 
-    def parts() -> Iterator[Part]:
+    def parts() -> Iterator[RowBatch]:
         """The rows, some thousand at a time, with the type that fits all of a column."""
         seen: list[set[str]] = [set() for _ in names]
         for row in records():
@@ -169,7 +169,7 @@ def _excel(path: Path, reading: Reading) -> TypedFile:
         while block := list(islice(again, ROWS)):
             columns = zip(*block, strict=True)
             arrays = {f"c{i}": _array(c, t) for i, (c, t) in enumerate(zip(columns, types, strict=True))}
-            yield Part(arrays, tuple(types))
+            yield RowBatch(arrays, tuple(types))
 
     return TypedFile(path, tuple(names), parts)
 

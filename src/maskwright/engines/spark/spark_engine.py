@@ -26,8 +26,8 @@ from maskwright.runtime.events import Progress
 sessions.need_pyspark()
 
 from maskwright.engines.spark import (  # noqa: E402 - they import pyspark
+    published_rows,
     spark_recoding,
-    writing,
 )
 from maskwright.engines.spark.runner import SparkRunner  # noqa: E402
 from maskwright.engines.spark.spark_opening import SparkCoded, SparkTable, open_frame, open_path  # noqa: E402
@@ -191,7 +191,7 @@ class SparkEngine(SqlEngine):
         self._writing = True
         with self._runner.running():
             if format == "parquet":
-                writing.write_parquet(frame, t.names, path)
+                published_rows.write_parquet(frame, t.names, path)
             else:
                 self._write_csv(t, frame, path, formulas)
         self._writing = False
@@ -200,20 +200,20 @@ class SparkEngine(SqlEngine):
         texts = [clauses.alias(t.text(n), f"c{i}") for i, n in enumerate(t.names)]
         self._runner.view(view := self._runner.new_name("ordered"), frame)
         lines = self._runner.frame(clauses.select(texts, clauses.relation(view, "t")), t.parameters)
-        writing.write_csv(lines, t.names, path, formulas)
+        published_rows.write_csv(lines, t.names, path, formulas)
 
     def recount(
         self, table: Table, columns: Sequence[str], sensitive: Sequence[str] = (), unit: str | None = None
     ) -> Recount:
         """Group a table by its columns as they are."""
-        return writing.recount_classes(self._runner, self._own(table), columns, sensitive, unit)
+        return published_rows.recount_classes(self._runner, self._own(table), columns, sensitive, unit)
 
     def forget(self, table: Table) -> None:
         """Nothing but what `keep` stored lies anywhere, and that goes with the engine."""
 
     def holds(self, table: Table, columns: Sequence[str], rows: Iterable[Recount]) -> bool:
         """Does a table have exactly these rows, in any order? They are counted and compared."""
-        return writing.holds_rows(self._runner, self._own(table), columns, rows)
+        return published_rows.holds_rows(self._runner, self._own(table), columns, rows)
 
     def hand_over(self, table: Table) -> Any:
         """A data frame of the caller's session. It stays stored on the cluster, as it was recounted."""
@@ -226,7 +226,7 @@ class SparkEngine(SqlEngine):
         if self._mine:  # the table lives as long as its session
             self._mine = False
             sessions.give_away(self._caller)
-        return writing.named_columns(frame, t.names)
+        return published_rows.named_columns(frame, t.names)
 
     def allow(self, memory: int) -> None:
         """The memory of executors is a setting of the cluster, that of the driver one of its start."""
@@ -265,7 +265,9 @@ class SparkEngine(SqlEngine):
     def _ordered(self, t: SparkTable) -> DataFrame:
         names = [f"c{i}" for i in range(len(t.columns))]
         frame = self._frame(t).select(*names, *([t.times] if t.times else []))
-        return writing.ordered_rows(frame, names, t.times, t.key, self.count(t) if t.rows is None else t.rows)
+        return published_rows.ordered_rows(
+            frame, names, t.times, t.key, self.count(t) if t.rows is None else t.rows
+        )
 
     def _frame(self, t: SparkTable) -> DataFrame:
         return self._runner.session.table(str(t.relation))

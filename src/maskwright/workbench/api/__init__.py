@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from maskwright.workbench.api import policies, projects
 
 router = APIRouter(prefix="/api")
-for part in (projects, policies, projects):
+for part in (projects, policies):
     router.include_router(part.router)
 
 

@@ -1,4 +1,4 @@
-"""Calls about projects: open or upload a table, look at it, delete it."""
+"""Calls about projects: their tables, the runs on them, and the releases that were made and given out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Usefulness, for the private report: what became of each column, and every metric."""
+"""Risk and usefulness, for the private report.
+
+Risk before and after: classes, beliefs, knowledge, and what singles people out. Usefulness: what became of each column,
+and every metric.
+"""
 
 from __future__ import annotations
 
