@@ -1,7 +1,8 @@
 """A published table on Spark: counted by the texts that it shows, and written.
 
-Its rows are distributed over files, and ordered there, by a keyed hash of what they show. So neither the number of files, nor their sizes, nor the order of the rows depend on anything but the published rows and
-the key. The workers write; the driver gives the files plain names and removes what Spark puts beside them.
+Its rows are distributed over files, and ordered there, by a keyed hash of what they show. So neither the number of
+files, nor their sizes, nor the order of the rows depend on anything but the published rows and the key. The workers
+write; the driver gives the files plain names and removes what Spark puts beside them.
 """
 
 from __future__ import annotations
