@@ -10,10 +10,12 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import maskwright as mw
 from maskwright.attacks._minimality import drawn_worlds
 from maskwright.attacks._minimality.closed_form import beliefs_of
 from maskwright.attacks._minimality.drawn_worlds import GroupedPeople
@@ -400,3 +402,14 @@ def test_adult(asked: dict[str, Any]) -> None:
 
 def secrets_share(target: Target) -> Fraction:
     return max(secrets_of(target)[0].shares())
+
+
+def test_equal_rows_were_never_cut() -> None:
+    """No half of these values violates the requirement: they are together because nothing tells them apart."""
+    columns = {"q": "quasi-identifier", "s": "sensitive"}
+    require = [{"model": "t-closeness", "t": "1/2", "attribute": "s"}]
+    method = {"name": "mondrian", "cut": "relaxed"}
+    table = pa.table({"q": ["1"] * 4, "s": list("abbb")})
+    policy = {"columns": columns, "require": require, "method": method, "recoding": "bucketize"}
+    found = mw.attack(mw.anonymize(table, policy, seed=1), "minimality")
+    assert found.worst.after == Fraction(3, 4)

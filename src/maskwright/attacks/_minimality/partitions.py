@@ -270,6 +270,11 @@ def cut_worlds(target: Target, budget: WorldBudget) -> Replayed:
 
     space = WorldSpace(number, places.items, np.arange(n_groups))
     tally = explore_worlds(space, unit, n_units, _judge, budget, np.random.default_rng(0), lambda: False)
+    if (
+        untried := tally.listed & (tally.kept == 0)
+    ).any():  # no world explains a refusal: equal rows are not cut
+        cut &= ~untried
+        tally = explore_worlds(space, unit, n_units, _judge, budget, np.random.default_rng(0), lambda: False)
     first = np.zeros(n_units, dtype=np.int64)
     first[unit[::-1]] = places.tuples[::-1]
     return Replayed(replace(places, unit=unit, tuples_of_units=first), tally, places_known=False)
