@@ -70,6 +70,7 @@ class Release:
     ] = ()  # what is promised of each sensitive attribute to somebody who knows the method
     repairs: tuple[Repair, ...] = ()  # what was found in the columns that were prepared
     tight: tuple[str, ...] = ()  # bounds that leave no room, as they were told before the search
+    singled_out: tuple[str, ...] = ()  # how many people insensitive columns single out, where they do
     saver: Callable[..., Path] | None = field(default=None, repr=False)
 
     @property
@@ -115,7 +116,7 @@ class Release:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a publisher must know although every requirement holds: little is left, and why."""
-        return (*self.great_losses, *self.tight)
+        return (*self.singled_out, *self.great_losses, *self.tight)
 
     @property
     def great_losses(self) -> tuple[str, ...]:

@@ -105,6 +105,19 @@ class MadePart:
                 raise NotVerified(f"the recounted table does not satisfy the policy: {verdict.sentence()}")
         return verdicts
 
+    def singled_out(self, engine: Engine, tables: Mapping[str, Table]) -> str:
+        """How many rows the insensitive columns single out together with the published labels; empty: none more."""
+        layout = self.layouts[0]
+        insensitive = [c for c in self.resolved.policy.with_role("insensitive") if c in layout.columns]
+        if not insensitive or not tables or self.resolved.policy.recoding.name != "generalise":
+            return ""
+        rows, alone = self.grouping.published_rows, int((self.grouping.classes.rows == 1).sum())
+        _, found = engine.uniqueness(tables[layout.name], [*layout.classes_by, *insensitive])
+        if found <= alone:
+            return ""
+        what = f"insensitive column{'s' if len(insensitive) > 1 else ''} {', '.join(insensitive)}"
+        return f"whoever also knows the {what} can single out {found:,} of {rows:,} rows ({100 * found / rows:.3g} %)"
+
     def passing(self, engine: Engine, tables: Mapping[str, Table]) -> tuple[PassingBelief, ...]:
         """What the insensitive columns tell about the secrets of the requirements on belief."""
         asked = [m for m in self.models if isinstance(m, BeliefAtMost) and m.attribute]

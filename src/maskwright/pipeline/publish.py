@@ -266,6 +266,7 @@ class Run(Session):
     ) -> Release:
         """Attack the tables as they are, judge what was required of beliefs, and measure what is left of use."""
         with self.step("attacking"):
+            singled = [line for part in made.parts if (line := part.singled_out(self.engine, tables))]
             target = self.target(made, tables)
             beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
             verdicts, promises = decide_beliefs(verdicts, target), promises_of(target)
@@ -283,7 +284,7 @@ class Run(Session):
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.chance.seeded, self.repeatable, dict(self.timings), target=target,
-            history=self.looked.as_dict(), promises=promises, tight=tuple(self.tight),
+            history=self.looked.as_dict(), promises=promises, tight=tuple(self.tight), singled_out=tuple(singled),
             repairs=made.resolved.source.repairs,
         )  # fmt: skip
 
