@@ -112,7 +112,7 @@ class MadePart:
         if not insensitive or not tables or self.resolved.policy.recoding.name != "generalise":
             return ""
         rows, alone = self.grouping.published_rows, int((self.grouping.classes.rows == 1).sum())
-        _, found = engine.uniqueness(tables[layout.name], [*layout.classes_by, *insensitive])
+        _, found, _ = engine.uniqueness(tables[layout.name], [*layout.classes_by, *insensitive])
         if found <= alone:
             return ""
         what = f"insensitive column{'s' if len(insensitive) > 1 else ''} {', '.join(insensitive)}"
