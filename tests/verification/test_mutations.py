@@ -188,8 +188,8 @@ def all_but(words: str) -> Callable[..., list[str]]:
     ("parts", "instead", "what", "how"),
     [
         ("verify.Verification.ok", True, changed, change.drop),
-        ("verify.measure against_policy.measure", nothing, changed, change.split),
-        ("verify.measure against_policy.measure", the_first, changed, change.one_value_for_all),
+        ("verify.measure_models against_policy.measure_models", nothing, changed, change.split),
+        ("verify.measure_models against_policy.measure_models", the_first, changed, change.one_value_for_all),
         ("against_policy._not_published", nothing, changed, change.add_column),
         ("verify._compare_files", nothing, broken, change.flip),
         ("verify._compare_files", all_but("was changed"), broken, change.append),

@@ -18,7 +18,7 @@ from maskwright.domain.spreadsheets import Formulas, escape_cell
 from maskwright.domain.value_sets import SetColumn
 from maskwright.engines.base import Domain, Reading, Recount, Table
 from maskwright.engines.duckdb import formulas as spreadsheet
-from maskwright.engines.duckdb import grouped, ordered, recounting
+from maskwright.engines.duckdb import grouped, recounting
 from maskwright.engines.duckdb.database import Database, told, watched
 from maskwright.engines.duckdb.opening import DuckTable, open_frame, open_path, open_postgres
 from maskwright.engines.readers import frames, postgres
@@ -128,7 +128,7 @@ class DuckDBEngine(SqlEngine):
         self, table: Table, columns: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
     ) -> list[Ints]:
         """The codes of the first rows, in the order of the table."""
-        return ordered.in_order(self._db, _duck(table), columns, domains, limit)
+        return recounting.in_order(self._db, _duck(table), columns, domains, limit)
 
     # --- the three passes -------------------------------------------------------------------------
 
