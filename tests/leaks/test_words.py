@@ -127,8 +127,7 @@ def missing(w: Watched) -> None:
 
 
 def unit(w: Watched) -> None:
-    w.edit("version: 1", "version: 1\nunit: name")
-    w.edit("optimal-lattice, suppression: 10%", "mondrian")
+    w.spoil(f"{MARK}name5,", f"{MARK}name4,")
 
 
 def sets(w: Watched) -> None:
