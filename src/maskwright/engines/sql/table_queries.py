@@ -14,7 +14,7 @@ from maskwright.engines.base import ColumnInfo, Domain, SummarySpec
 from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coding import Labelled, Relation, Runner
 
-CELLS = 500_000  # so many are looked at with one query; of more rows than that, each column by itself is quicker
+CELLS = 500_000  # so many are looked at with one query; columns of more rows are quicker one by one
 TOGETHER = 100  # columns
 
 
