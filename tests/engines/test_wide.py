@@ -30,7 +30,10 @@ def published(folder: Path, columns: int, known: int = 1) -> None:
     """A release of a table with so many quasi-identifiers, of whose other columns a third is not published."""
     roles: dict[str, Any] = {f"c{i}": "insensitive" if i % 3 else "identifier" for i in range(columns)}
     roles |= {f"c{i}": {"role": "quasi-identifier", "hierarchy": "suppress"} for i in range(known)}
-    policy = {"columns": roles, "require": [{"model": "k-anonymity", "k": 2}], "method": {"name": "mondrian"}}
+    policy = {
+        "columns": roles, "require": [{"model": "k-anonymity", "k": 2}], "method": {"name": "mondrian"},
+        "unit": "none",
+    }  # fmt: skip
     assert mw.anonymize(wide(folder, columns), policy, folder / f"release {columns}").path is not None
 
 
@@ -141,7 +144,9 @@ def test_examples_read_published_columns_only(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(DuckDBEngine, "sample", watched)
     roles: dict[str, Any] = {"c0": {"role": "quasi-identifier", "hierarchy": "suppress"}, "c1": "identifier"}
     mw.anonymize(
-        wide(tmp_path, 4), {"columns": roles, "require": [{"model": "k-anonymity", "k": 2}]}, tmp_path / "r"
+        wide(tmp_path, 4),
+        {"columns": roles, "require": [{"model": "k-anonymity", "k": 2}], "unit": "none"},
+        tmp_path / "r",
     )
     assert asked and all(names == ["c0"] for names in asked)
 
