@@ -76,16 +76,28 @@ def test_a_pair_is_known(tmp_path: Path) -> None:
     wide += sum(town not in ("a", "b") for town in release.table["town"])
     assert (found.kind, found.measures["generalised_cells"]) == ("exact", wide)
     # 20 with 1/2, 31 with 1/6 and 40 with 1/3 before; the four rows with age * are not all of one age
-    expected = split_beliefs((Fraction(1, 2), Fraction(1, 6), Fraction(1, 3)), 4)
+    before = Fraction(1, 2), Fraction(1, 6), Fraction(1, 3)
+    after = split_beliefs(before, 4)
+    gains = [(b, a) for a, b in zip(before, after, strict=True) if b > a]
     worst = found.measures["columns"]["age"]["worst"]
-    assert (worst.before, worst.after) == (Fraction(1, 2), expected[0])
+    assert (worst.after, worst.before) == max(gains)
 
 
 def test_two_rows_in_two_children_are_determined() -> None:
     table = pd.DataFrame({"age": [20, 31, 40, 40], "town": ["a", "a", "b", "b"]})
     found = mw.attack(mw.anonymize(table, policy(name="mondrian")), "downcoding")
     assert (found.measures["generalised_cells"], found.measures["determined_cells"]) == (2, 2)
-    assert found.worst.after == Fraction(1, 2)
+    assert found.worst.after == 0, "both ages were as likely before"
+
+
+def test_large_classes_are_counted_in_floating_point() -> None:
+    """Of 200 rows, one of another age: exact fractions would have hundreds of digits."""
+    table = pd.DataFrame({"age": [20] * 199 + [31], "town": ["a"] * 200})
+    worst = mw.attack(mw.anonymize(table, policy(name="local-recoding")), "downcoding").worst
+    exact = split_beliefs((Fraction(199, 200), Fraction(1, 200)), 200)
+    assert float(worst.after) == pytest.approx(float(exact[1]), rel=1e-9)
+    assert worst.before == Fraction(1, 200)
+    assert worst.upper >= exact[1]
 
 
 def test_levels_of_the_whole_table_tell_nothing() -> None:

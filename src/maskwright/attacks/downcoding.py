@@ -25,12 +25,13 @@ from maskwright.domain.hierarchy import Hierarchy
 
 Shares = tuple[Fraction, ...]
 MOST_LISTED = 12  # values of a set whose subsets are counted
+MOST_EXACT = 64  # rows of a class up to which powers are exact fractions; beyond, floating point
 SMALLEST = {
     "block": "the label is the smallest block around its class, so that its rows do not all lie in one part of it",
     "range": "the label is the smallest range around its class, so that both ends occur",
     "set": "the label lists the values of its class, so that each of them occurs",
 }
-NOTHING = Belief(Fraction(0), Fraction(0), "nobody", "no label covers more than one value")
+NOTHING = Belief(Fraction(0), Fraction(0), "nobody", "no label tells more than how values are distributed")
 
 
 class Downcoding(Attack):
@@ -75,9 +76,11 @@ class Hidden:
 
     def beliefs(self, rows: int) -> Shares:
         """P(a row lies in each part), given that a group of so many rows has this label."""
-        if self.form == "block":
-            return split_beliefs(self.shares, rows)
-        return range_beliefs(self.shares, rows) if self.form == "range" else set_beliefs(self.shares, rows)
+        found = BELIEFS[self.form]
+        if rows <= MOST_EXACT:
+            return found(self.shares, rows)
+        near = found(tuple(map(float, self.shares)), rows)  # type: ignore[arg-type]
+        return tuple(Fraction(min(1.0, max(0.0, float(x)))) for x in near)
 
     def determines(self, rows: int) -> bool:
         """Whether it is known how many of the rows lie in each part."""
@@ -89,7 +92,7 @@ class Hidden:
 
 def split_beliefs(shares: Shares, rows: int) -> Shares:
     """P(a row lies in each child), given that the rows do not all lie in one: (p − pⁿ)/(1 − Σ pⁿ)."""
-    apart = 1 - sum((p**rows for p in shares), Fraction(0))
+    apart = 1 - sum(p**rows for p in shares)
     return tuple((p - p**rows) / apart if apart else p for p in shares)
 
 
@@ -113,12 +116,15 @@ def set_beliefs(shares: Shares, rows: int) -> Shares:
     mine = [Fraction(0)] * len(shares)
     for size in range(len(shares) + 1):
         for left_out in combinations(parts, size):
-            rest, sign = 1 - sum((shares[i] for i in left_out), Fraction(0)), (-1) ** size
+            rest, sign = 1 - sum(shares[i] for i in left_out), (-1) ** size
             all_occur += sign * rest**rows
             for i in parts:
                 if i not in left_out:
                     mine[i] += sign * shares[i] * rest ** (rows - 1)
     return tuple(m / all_occur for m in mine) if all_occur else shares
+
+
+BELIEFS = {"block": split_beliefs, "range": range_beliefs, "set": set_beliefs}
 
 
 def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dict[str, Any]:
@@ -138,13 +144,14 @@ def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dic
         for rows, many in zip(*np.unique(sizes, return_counts=True), strict=True):
             beliefs = hidden.beliefs(int(rows))
             determined += int(rows * many) * hidden.determines(int(rows))
-            best = max(range(len(beliefs)), key=lambda i: (beliefs[i], -hidden.shares[i]))
-            if (beliefs[best], -hidden.shares[best]) > (worst.after, -worst.before):
+            gains = [i for i, share in enumerate(hidden.shares) if beliefs[i] > share]
+            best = max(gains, key=lambda i: (beliefs[i], -hidden.shares[i]), default=None)
+            if best is not None and (beliefs[best], -hidden.shares[best]) > (worst.after, -worst.before):
                 text = label_text(shown.texts[label])
                 whom = f"a row of a class of {rows} with {hierarchy.attribute} {text}"
-                worst = Belief(
-                    hidden.shares[best], beliefs[best], whom, f"{SMALLEST[hidden.form]}: {hidden.names[best]}"
-                )
+                ends = None if rows <= MOST_EXACT else (0.0, min(1.0, float(beliefs[best]) * (1 + 1e-9)))
+                why = f"{SMALLEST[hidden.form]}: {hidden.names[best]}"
+                worst = Belief(hidden.shares[best], beliefs[best], whom, why, ends)
     return {
         "worst": worst, "generalised_cells": generalised, "determined_cells": determined, "not_counted": not_counted,
     }  # fmt: skip

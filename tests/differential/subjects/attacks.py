@@ -412,7 +412,7 @@ def downcoding(rng: Random) -> str:
         inside = [v for v in values if v in covered]
         shares = [Fraction(sum(v in part for v in inside), len(inside)) for part in parts]
         after = downcoded(shares, rows, lambda there: len(there) > 1)
-        worst = max(worst, *((b, -a) for a, b in zip(shares, after, strict=True)))
+        worst = max([worst, *((b, -a) for a, b in zip(shares, after, strict=True) if b > a)])
         determined += rows * (rows == len(parts) == 2)
     assert (found.worst.after, -found.worst.before) == worst
     assert found.measures["generalised_cells"] == sum(rows for _, rows in kept)
