@@ -18,8 +18,7 @@ from maskwright.errors import UsageError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.attacking import adversary_named, attack_target, belief_bound, target_of, targets_of
-from maskwright.pipeline.folder_contents import KeepPrivate
-from maskwright.pipeline.job import Job, input_files, metrics_named
+from maskwright.pipeline.job import Job, KeepPrivate, input_files, metrics_named
 from maskwright.pipeline.publish import publish_release
 from maskwright.pipeline.session import prepared_run
 from maskwright.pipeline.trials import minimal_choices

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from maskwright.domain.value_sets import PRESENT
 from maskwright.engines.base import Format
 from maskwright.folder import store
 from maskwright.folder.saved_state import part_folder, save_census, save_grouping
+from maskwright.pipeline.job import KeepPrivate
 from maskwright.pipeline.published_tables import Layout
 from maskwright.policy.policy import Policy
 from maskwright.report import write_data_card, write_report
@@ -27,7 +28,6 @@ from maskwright.report.search import NearbySettings
 from maskwright.verification.verify import CLASSES, REFERENCE, file_hash
 from maskwright.version import __version__
 
-KeepPrivate = Literal["all", "report", "none"]
 MAPPING = "mapping.csv"
 HIERARCHIES = "hierarchies"
 

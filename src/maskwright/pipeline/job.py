@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from maskwright.addresses import without_passwords
 from maskwright.attacks import ATTACKS
@@ -16,9 +16,10 @@ from maskwright.engines.base import Engine
 from maskwright.engines.readers.postgres import Postgres
 from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
-from maskwright.pipeline.folder_contents import KeepPrivate
 from maskwright.policy.policy import Policy
 from maskwright.runtime.memory_budget import MemoryBudget
+
+KeepPrivate = Literal["all", "report", "none"]  # of what a release keeps for its publisher
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline import history, room
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.pipeline.belief_gates import INSTEAD, decide_beliefs, promises_of
-from maskwright.pipeline.folder_contents import Contents, KeepPrivate, Written, write_words
-from maskwright.pipeline.job import Job, command_of, input_files, name_of
+from maskwright.pipeline.folder_contents import Contents, Written, write_words
+from maskwright.pipeline.job import Job, KeepPrivate, command_of, input_files, name_of
 from maskwright.pipeline.label_text import rendered_piece
 from maskwright.pipeline.parts import MadePart, classes_of, make_part, models_for
 from maskwright.pipeline.published_tables import Layout
