@@ -88,6 +88,13 @@ def test_several_rows_per_person(suggested: Suggest) -> None:
     assert suggested({**PEOPLE, "patient_id": some_missing}).policy.unit is None
 
 
+def test_a_column_that_singles_out_and_repeats_without_naming_anybody(suggested: Suggest) -> None:
+    found = suggested({**PEOPLE, "measured": [f"{max(i, 1) * 7919 % 104729}" for i in range(N)]})
+    assert found.policy.columns["measured"].role == "identifier"
+    assert "unit: none" in found.text
+    assert "Every row is taken for a person" in flat(found)
+
+
 def test_a_table_smaller_than_k(suggested: Suggest) -> None:
     found = suggested({"sex": ["F", "F", "M", "M"]})
     assert "only 4 people" in found.text

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from maskwright.engines.base import Reading
+from maskwright.policy.policy import ONE_ROW_EACH
 from maskwright.prepare import Repair
 from maskwright.suggest.mess import Mess
 from maskwright.suggest.presets import DEFAULT_K, Preset
@@ -306,6 +307,14 @@ def _input(draft: Draft) -> list[str]:
 
 
 def _unit(draft: Draft) -> list[str]:
+    unnamed = [p for p in draft.with_role("identifier") if p.topic in (None, "survey-weight")]
+    repeated = [p.name for p in unnamed if 0 < p.distinct < draft.rows - p.missing]
+    if draft.unit is None and repeated:
+        why = (
+            f"! Every row is taken for a person of its own, although values of {', '.join(repeated)} occur in several "
+            "rows: if one of these columns tells people apart, write its name here, and k counts people."
+        )
+        return [*comment_lines(why, hanging="  "), f"unit: {ONE_ROW_EACH}"]
     if draft.unit is None:
         return []
     why = "Several rows can belong to one person, whom this column tells apart: k counts people, not rows."
