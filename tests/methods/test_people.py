@@ -125,6 +125,19 @@ def test_buckets_of_different_people_with_different_values(
         assert len(set(people[inside].tolist())) >= l
 
 
+@pytest.mark.parametrize("rows", range(3, 9))
+def test_greedy_grouping_of_rows_that_fill_no_last_bucket(rows: int) -> None:
+    """Where no group can be closed and rows remain beside the buckets: refused, or grouped, and no internal error."""
+    table = pa.table({"id": [i % 2 for i in range(rows)], "q": list(range(rows)), "s": ["a"] * rows})
+    policy = {
+        "version": 1, "unit": "id", "columns": {"id": "identifier", "q": "quasi-identifier", "s": "sensitive"},
+        "require": [{"model": "k-anonymity", "k": 2}, {"model": "entropy-l-diversity", "l": 2}],
+        "method": {"name": "greedy-grouping"},
+    }  # fmt: skip
+    with pytest.raises(mw.errors.PolicyNotMet):
+        mw.anonymize(table, policy)
+
+
 def test_other_names_for_the_same_people_change_nothing() -> None:
     """A release cannot be drawn again by renaming people."""
     rows = [(p, 20 + i % 7, "abc"[i % 3]) for i, p in enumerate("AABCDDDEFGHHIJKKLMNOPQ")]

@@ -12,7 +12,6 @@ from tests.promise.tables import INSENSITIVE, SEPARATOR, SET, UNIT, Case
 Plain = dict[str, Any]
 LARGEST = ("1/4", "1/3", "1/2", "2/3", "3/4", "4/5")
 LATTICE = ("optimal-lattice", "samarati", "incognito")
-FOR_UNIT = (*LATTICE, "local-recoding")
 
 
 def random_policy(draw: random.Random, case: Case) -> Plain:
@@ -80,14 +79,11 @@ def _sets(draw: random.Random, case: Case, name: str) -> list[list[str]]:
 
 
 def _method(draw: random.Random, case: Case) -> Plain:
-    if UNIT in case.names:
-        name = draw.choice(FOR_UNIT)
-    else:
-        name = draw.choices(
-            ["mondrian", *LATTICE, "local-recoding", "greedy-grouping", "symmetric-grouping", "anatomy",
-             "alpha-k-local", "mask", "codip"],
-            [26, 9, 5, 5, 6, 8, 8, 9, 2, 2, 30 if len(case.domains) > 1 else 0],
-        )[0]  # fmt: skip
+    name = draw.choices(
+        ["mondrian", *LATTICE, "local-recoding", "greedy-grouping", "symmetric-grouping", "anatomy",
+         "alpha-k-local", "mask", "codip"],
+        [26, 9, 5, 5, 6, 8, 8, 9, 2, 2, 30 if len(case.domains) > 1 else 0],
+    )[0]  # fmt: skip
     if name == "codip":
         plan: Any = draw.choice(["greedy", "best", [["s"], ["t"]], [["s", "t"]]])
         if SET in case.domains:
@@ -148,7 +144,7 @@ def _one_table(draw: random.Random, case: Case, name: str) -> Plain:
         maybe(0.3, "order", "hilbert")
     if name in ("mondrian", "greedy-grouping", "symmetric-grouping", "anatomy"):
         maybe(0.4, "labels", "ranges")
-    if name not in ("anatomy", "mask") and "suppressed_rows" not in options and UNIT not in case.names:
+    if name not in ("anatomy", "mask") and "suppressed_rows" not in options:
         maybe(0.08, "anatomize", 2)
     return options
 
@@ -159,8 +155,6 @@ def _of_tables(method: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _recoding(draw: random.Random, case: Case, method: Mapping[str, Any]) -> Any:
-    if UNIT in case.names:
-        return None
     inner = _of_tables(method)["name"]
     name = draw.choices(
         ["generalise", "bucketize", "permute"], [1, 3, 2] if inner == "anatomy" else [6, 2, 2]

@@ -117,6 +117,10 @@ class SmallEngine:
         counted = [Counter(table.picked([*beside, name])) for name in columns]
         return [sum(n == 1 for n in found.values()) for found in counted]
 
+    def uniqueness(self, table: SmallTable, columns: Sequence[str]) -> tuple[int, int, int]:
+        found = Counter(table.picked(list(columns))).values()
+        return len(found), sum(n == 1 for n in found), min(found, default=0)
+
     # --- the three passes -----------------------------------------------------------------------------
 
     def summarise(self, table: SmallTable, spec: SummarySpec) -> Summary:

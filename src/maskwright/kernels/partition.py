@@ -271,7 +271,7 @@ def first_rows(
 
     Segments may overlap. With the person of each row as its id, every person of a segment is listed once.
     """
-    if kernel is not None and hasattr(kernel, "firsts"):  # a kernel that was compiled before may not have it
+    if kernel is not None:
         fresh, start = np.empty(int((hi - lo).sum()), dtype=np.int32), np.empty(len(lo) + 1, dtype=np.int64)
         kernel.firsts(ids, n_ids, order, lo, hi, fresh, start)
         return fresh[: int(start[-1])], start

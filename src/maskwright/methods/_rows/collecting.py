@@ -117,6 +117,8 @@ class _BucketWalk:
 
     def _long(self, begin: int, bucket: int) -> int:
         """The first bucket from `bucket` on after which the group that begins at `begin` passes; −1: none."""
+        if bucket >= self.n:
+            return -1
         before = {n: self._histogram(n, begin, begin, bucket, 1)[0] for n in self.codes}
         people = self._people(begin, begin, bucket)[-1] if bucket > begin else 0
         widest = max(self.radix.values(), default=1)
