@@ -216,10 +216,11 @@ def test_a_refusal_is_one_line(maskwright: Command, table: Path, policy: Path) -
     assert done.err == "maskwright: require[0].k: 0 is too small; the least allowed is 1\n"
 
 
-def test_init_names_its_own_option_for_the_encoding(maskwright: Command, tmp_path: Path) -> None:
+def test_init_finds_the_encoding_or_takes_it(maskwright: Command, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_bytes("name,age\nJosé,3\nAnna,4\n".encode("latin-1"))
-    assert "--encoding cp1252" in maskwright("init", "l.csv").error
-    assert maskwright("init", "l.csv", "--encoding", "cp1252").code == 0
+    for option, expected in [((), "cp1252"), (("--encoding", "latin-1"), "latin-1")]:
+        assert maskwright("init", "l.csv", "-o", f"{expected}.yaml", *option).code == 0
+        assert Policy.load(tmp_path / f"{expected}.yaml").input.encoding == expected
 
 
 def test_a_line_that_is_too_long(maskwright: Command, tmp_path: Path) -> None:

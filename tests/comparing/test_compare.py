@@ -356,6 +356,7 @@ def _balanced(policy: Path) -> dict[str, Any]:
     made = mw.Policy.load(policy).to_dict()
     return {
         **made,
+        "unit": "none",
         "columns": made["columns"] | {"ward": "identifier"},
         "require": [{"model": "simple-l-diversity", "l": 2}],
         "method": {"name": "mondrian", "cut": "balanced"},

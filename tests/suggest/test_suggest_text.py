@@ -90,6 +90,12 @@ def test_a_scalar_is_the_text_it_was(text: str, numbers: bool) -> None:
     assert yaml.safe_load(yaml_scalar(text)) == text
 
 
+@pytest.mark.parametrize("length", [999, 1001, 1025, 5000])
+def test_long_keys_are_read_again(length: int) -> None:
+    made = {"spellings": {"a" * length: ["b"], "c": ["d"]}}
+    assert load_yaml(yaml_flow(made).encode(), "x") == made
+
+
 def test_bare_words_are_not_quoted() -> None:
     assert [yaml_scalar(t) for t in ("age", "marital-status", "Größe", "birth date")] == [
         "age", "marital-status", "Größe", "birth date",

@@ -67,17 +67,26 @@ def _on_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+LONGEST_KEY = 1000  # characters
+
+
 def yaml_flow(value: Any, *, numbers: bool = True, indent: int = 6) -> str:
     """A value on one line; a long list breaks after its commas."""
     if isinstance(value, Mapping):
         pairs = [
-            f"{yaml_scalar(str(k))}: {yaml_flow(v, numbers=numbers and k not in TEXTS, indent=indent)}"
+            f"{_key(str(k))}: {yaml_flow(v, numbers=numbers and k not in TEXTS, indent=indent)}"
             for k, v in value.items()
         ]
         return "{" + _broken(pairs, indent) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + _broken([yaml_flow(v, numbers=numbers, indent=indent) for v in value], indent) + "]"
     return yaml_scalar(str(value), numbers=numbers)
+
+
+def _key(text: str) -> str:
+    """A key of a mapping; YAML reads one of more than 1,024 characters only where a question mark announces it."""
+    written = yaml_scalar(text)
+    return written if len(written) <= LONGEST_KEY else f"? {written} "
 
 
 def _broken(items: list[str], indent: int) -> str:
