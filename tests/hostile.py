@@ -79,6 +79,7 @@ def policy(names: list[str], recoding: str) -> dict[str, Any]:
     known = {"role": "quasi-identifier", "hierarchy": "suppress"}
     rest = {name: {"role": "insensitive", "near_unique": "allow"} for name in names[4:]}
     return {
+        "unit": "none",
         "columns": {names[0]: "identifier", names[1]: known, names[2]: known, names[3]: "sensitive", **rest},
         "require": [{"model": "k-anonymity", "k": 3}],
         "method": {"name": "optimal-lattice" if recoding == "generalise" else "mondrian"},

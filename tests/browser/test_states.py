@@ -17,7 +17,7 @@ from tests.workbench.conftest import people
 def large(tables: Path) -> None:
     """A table whose release takes some seconds."""
     lines = people().splitlines()
-    rows = "\n".join(lines[1:] * 2000)
+    rows = "\n".join(f"{i} {line}" for i in range(2000) for line in lines[1:])  # names do not repeat
     (tables / "large.csv").write_text(f"{lines[0]}\n{rows}\n", encoding="utf-8")
 
 

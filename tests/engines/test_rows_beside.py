@@ -154,7 +154,7 @@ def test_a_text_that_was_not_there_before_is_refused(engine: Engine, file: Write
     """Never published as missing: the table is not the one that was looked at."""
     db: Any = engine._db  # type: ignore[attr-defined]
     table: Any = engine.open(file("a,b\nx,1\ny,2\n,3\n"), Reading())
-    value, texts = passed_texts(db, table, "a")
+    value, texts = passed_texts(db, table, ["a"])["a"]
     assert texts == ["x", "y"]
     shown = clauses.cast(member(db, "all", texts, value.copy()), "TEXT")
     assert set(db.rows(clauses.select([shown], table.source()), table.parameters)) == {

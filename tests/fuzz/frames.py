@@ -226,6 +226,7 @@ class Frames(Target):
         }
         columns["age"] = {"role": "quasi-identifier", "hierarchy": "suppress"}
         return {
+            "unit": "none",
             "columns": columns,
             "require": [{"model": "k-anonymity", "k": 2}],
             "method": {"name": "optimal-lattice"},

@@ -301,6 +301,7 @@ def test_requirements_on_belief_are_judged_table_by_table(source: Path) -> None:
     belief = {"model": "belief", "max": "0.95", "adversary": "neighbour"}
     made = policy(GIVEN, require=[{"model": "k-anonymity", "k": 8}, belief])
     made["columns"]["ward"] = "identifier"  # it would tell rows of a class apart
+    made["unit"] = "none"
     verdicts = [v for v in mw.anonymize(source, made).verdicts if v.model == "belief"]
     assert {(v.part, v.attribute) for v in verdicts} == {
         ("table-1", "job"), ("table-1", "income"), *(("table-2", f"symptoms={s}") for s in SYMPTOMS)

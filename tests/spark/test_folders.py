@@ -134,6 +134,7 @@ def test_a_release_of_one_column(spark: SparkSession, tmp_path: Path) -> None:
     ages = ["20"] * 30 + [""] * 12 + ["30", "40"]
     (tmp_path / "people.csv").write_text("age,name\n" + "".join(f"{a},x\n" for a in ages), encoding="utf-8")
     policy = {
+        "unit": "none",
         "columns": {"age": {"role": "quasi-identifier", "hierarchy": "suppress"}, "name": "identifier"},
         "require": [{"model": "k-anonymity", "k": 5}],
         "method": {"name": "optimal-lattice", "suppression": "5%"},

@@ -472,8 +472,12 @@ def _refuse_near_unique(policy: Policy, engine: Engine, table: Table) -> None:
 def ask_whose_rows(policy: Policy, engine: Engine, table: Table) -> None:
     """Refuse to guess whether rows that share an identifier are those of one person: the policy has to say."""
     there = {column.name for column in table.columns}
-    for name in policy.with_role("identifier"):
-        if policy.unit is not None or name not in there:
+    names = [name for name in policy.with_role("identifier") if name in there]
+    if policy.unit is not None or not names:
+        return
+    rows = engine.count(table)
+    for name, lone in zip(names, engine.lone_values(table, names), strict=True):
+        if lone == rows:
             continue
         distinct, alone, _ = engine.uniqueness(table, [name])
         several = distinct - alone
