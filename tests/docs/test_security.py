@@ -39,3 +39,12 @@ def words(number: int) -> str:
 )
 def test_what_is_counted(counted: str) -> None:
     assert re.search(rf"\b{counted}\b", PAGE)
+
+
+def test_the_tests_that_are_named_are_there() -> None:
+    """The table of findings names one test or file for each."""
+    table = PAGE.partition("### What a red team found")[2].partition("## Not promised")[0]
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", table)
+    assert len(named) > 20
+    for file, test in named:
+        assert not test or f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (file, test)

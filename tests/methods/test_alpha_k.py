@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import maskwright as mw
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Task
@@ -132,6 +135,20 @@ def test_seeded_runs_reproduce() -> None:
     runs = [AlphaKLocal().group(table.task([alpha_k("1/2", 3)], seed)).allocation for seed in (1, 1)]
     assert np.array_equal(runs[0].rows, runs[1].rows)
     assert np.array_equal(runs[0].groups, runs[1].groups)
+
+
+@pytest.mark.parametrize("recoding", ["generalise", "bucketize"])
+def test_three_rows_take_no_time(recoding: str) -> None:
+    """With the attacks on the method, which have many seconds for it, and took eight."""
+    table = pa.table({"age": ["20", "21", "22"], "s": ["P", "q", "P"]})
+    started = time.process_time()
+    mw.anonymize(table, {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [2, 4, 8]}}, "s": "sensitive"},
+        "require": [{"model": "alpha-k-anonymity", "alpha": "2/3", "k": 2}],
+        "method": "alpha-k-local",
+        "recoding": recoding,
+    })  # fmt: skip
+    assert time.process_time() - started < 3
 
 
 def test_adult() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import stat
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,24 @@ def test_a_refusal_tells_what_was_tried_and_one_flag_takes_it(
     made = json.loads(capsys.readouterr().out)
     assert made["ok"]
     assert main(command(table, "--choose", "99")) == 2
+
+
+def test_what_is_kept_of_them_is_the_owners_and_holds_no_row(table: Path) -> None:
+    """Policies only, whatever the umask: names of columns and settings, no value but those that the policy lists."""
+    before = os.umask(0)
+    try:
+        assert main(command(table)) == 1
+    finally:
+        os.umask(before)
+    folder = table.parent / "state" / "alternatives"
+    [file] = folder.iterdir()
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (folder.parent, folder, file)] == [0o700, 0o700, 0o600]
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept
+    for policy in kept:
+        assert Policy.load(policy).columns.keys() <= POLICY["columns"].keys()
+    for row in table.read_text(encoding="utf-8").splitlines()[1:]:
+        assert row.split(",")[1] not in file.read_text(encoding="utf-8")
 
 
 def test_json_has_the_policies_too(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -266,6 +266,27 @@ def test_groups_with_the_same_labels_are_one_class_to_a_reader() -> None:
         assert kind != "exact" or largest == pytest.approx(true), (public, kind, largest, true)
 
 
+def test_eight_rows_in_groups_with_the_same_labels() -> None:
+    """All are `*` to a reader: 13/20 where three have a and five b, which was 3/4, exact, of the groups apart.
+
+    Where labels overlap (`A` and `*`), the share in a class is no less than what somebody believes who does not know
+    which of them a person is in.
+    """
+    case = a_case([(q,) for q in "AAAAABBB"], s=("a", "b"))
+    policy = a_policy(case, SIZE, DIVERSE, method="mondrian")
+    outputs = enumerated(case, policy, 6000)
+    found = {}
+    for public, told in outputs.items():
+        [[_, _, rows]] = public[0]  # type: ignore[index]
+        kind, largest = minimality_of(case.table(next(iter(told.likelihood))), policy, public, whole=True)
+        true = max(belief_after(case, outputs, public, "s", p, (v,)) for p in case.people for v in "ab")
+        assert largest >= true - 1e-9
+        if {label for label, _ in rows} == {"*"}:
+            assert (kind, largest) == ("exact", pytest.approx(true))
+            found["".join(sorted(value for _, value in rows))] = true
+    assert found["aaabbbbb"] == found["aaaaabbb"] == pytest.approx(13 / 20)
+
+
 @pytest.mark.long  # the same on a larger table, by draws
 def test_more_groups_with_the_same_labels() -> None:
     case = a_case([(q,) for q in "AAABBBCC"], s=("a", "b", "c"))

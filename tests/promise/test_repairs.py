@@ -167,6 +167,7 @@ REPAIRS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (seeds_are_no_ingredient, cases.test_a_seeded_release),
     (labels_are_those_of_the_method, lambda: cases.test_labels_say_nothing_about_somebody_who_is_not_published("97.5")),
     (groups_with_the_same_labels_are_told_apart, cases.test_groups_with_the_same_labels_are_one_class_to_a_reader),
+    (groups_with_the_same_labels_are_told_apart, cases.test_eight_rows_in_groups_with_the_same_labels),
 ]  # fmt: skip
 
 
