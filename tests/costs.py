@@ -72,7 +72,12 @@ def costliest(reports: Sequence[pytest.TestReport], number: int) -> list[str]:
 
 
 def cost_of(report: pytest.TestReport) -> float:
-    """The seconds of CPU of a test; they are in the report on its end."""
+    """The seconds of CPU of a test; they are in the report on its end.
+
+    What a process used that ends in the test, and nobody waits for, is gone: never less than nothing is told.
+    """
     return sum(
-        float(value) for name, value in report.user_properties if name == NAME and report.when == "teardown"
+        max(0.0, float(value))
+        for name, value in report.user_properties
+        if name == NAME and report.when == "teardown"
     )
