@@ -71,6 +71,7 @@ CTRL_C = f"""
 import os, signal, threading
 from maskwright.runtime.events import Progress
 from maskwright.engines import open_engine
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started in the background ignores it
 engine = open_engine()
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
