@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -128,6 +129,13 @@ def test_nothing_is_learned_from_people_with_nothing_in_common() -> None:
     assert mean["random worlds"] == mean["learned"] == pytest.approx((4 * 0.5 + 2) / 6)
     assert measures["groups_counted_exactly"] == 3
     assert [x["true"] for x in measures["calibration"]] == [0.5, 1]
+
+
+def test_as_many_sets_as_values() -> None:
+    """Everybody has cancer or flu, whatever is learned: sets are not taken for values."""
+    sets = {"s": (("cancer", "flu"), ("cancer",))}
+    target = replace(release([{"a": ["cancer"], "b": ["flu"]}]), secrets=sets)
+    assert attack_target(target, ["learned"], ADVERSARIES["learns"])[0].worst.after == 1
 
 
 def test_others_do_not_learn() -> None:

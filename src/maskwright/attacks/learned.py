@@ -169,8 +169,7 @@ def _true_rows(grouping: Grouping, attribute: str, deals: Deals) -> Floats:
 
 def _of_secrets(secrets: Secrets, deals: Deals, shares: Floats, truth: Floats) -> tuple[Floats, Floats]:
     """Entry × secret: the belief in it, and the people who really hold it."""
-    values = secrets.counts.values if len(secrets.sets) == deals.n_values - 2 else None
-    names = _value_names(secrets, values)
+    names = {value: i + 1 for i, value in enumerate(secrets.left_out.values)}  # the code of each value
     belief = np.zeros((len(deals.rows), len(secrets.sets)))
     held = np.zeros_like(belief)
     member = np.zeros(deals.n_values, dtype=bool)
@@ -181,11 +180,6 @@ def _of_secrets(secrets: Secrets, deals: Deals, shares: Floats, truth: Floats) -
         belief[:, s] = np.bincount(deals.entry[mine], shares[mine], len(deals.rows)) / deals.rows
         held[:, s] = np.bincount(deals.entry[mine], truth[mine], len(deals.rows))
     return belief, held
-
-
-def _value_names(secrets: Secrets, values: tuple[str, ...] | None) -> dict[str, int]:
-    """The code of each value of the attribute."""
-    return {value: i + 1 for i, value in enumerate(values if values is not None else secrets.left_out.values)}
 
 
 def _worst(grouping: Grouping, secrets: Secrets, deals: Deals, belief: Floats) -> Belief:
