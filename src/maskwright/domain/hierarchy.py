@@ -10,6 +10,7 @@ level below the top and joins the rest there.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,27 @@ class Hierarchy:
         if self.origin is not None:
             without += "; those below `finest` too"
         raise HierarchyError(f"column {self.attribute!r} has no level {text!r}; it has {names} ({without})")
+
+    def level_to_keep(self, words: str) -> int:
+        """The coarsest level that shows so much: a level by number or name, or `3 digits` of every value."""
+        asked = re.fullmatch(r"(\d+) (?:digits?|characters?)", words.strip())
+        if asked is None or words.strip() in [level.name for level in self.levels]:
+            return self.level_of(words.strip())
+        shown = [
+            min((sum(c.isalnum() for c in text) for text in level.labels[1:] if text), default=0)
+            for level in self.levels
+        ]
+        enough = [i for i, characters in enumerate(shown) if characters >= int(asked[1])]
+        if not enough:
+            raise HierarchyError(
+                f"column {self.attribute!r} cannot keep {words}: its shortest value has {shown[0]}; keep: exact keeps "
+                "it as it is"
+            )
+        return max(enough, key=lambda i: (int(self.heights[i]), i))
+
+    def levels_within(self, coarsest: int) -> list[int]:
+        """The levels that tell at least as much as one of them."""
+        return [int(i) for i in np.flatnonzero(self.refines[:, coarsest])]
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -97,6 +97,11 @@ def _candidates(policy: Policy) -> Iterator[tuple[str, bool, Policy]]:
             searched = [{**r, "use": "search"} if "use" in r else r for r in base["require"]]
             change = f"method {words} searches for what was a gate"
             yield change, False, _changed(policy, method=method, require=searched)
+    for name, words in policy.keep.items():
+        kept = {other: level for other, level in policy.keep.items() if other != name}
+        for method in methods:
+            change = f"{name} may become coarser than `keep` says ({words}), method {method['name']}"
+            yield change, False, _changed(policy, method=method, keep=kept)
     for method in methods[:2]:
         for change, require in _lowered(base["require"]):
             words = f"{change}, method {method['name']}"

@@ -21,7 +21,7 @@ from maskwright.domain.settings import did_you_mean
 from maskwright.errors import InputError, MaskwrightError, UsageError
 from maskwright.folder.saved_state import load_census, load_grouping, part_folder
 from maskwright.folder.store import MANIFEST, PRIVATE
-from maskwright.policy.binding import design_of, flagged_of, method_of, models_of
+from maskwright.policy.binding import allowed_levels, design_of, flagged_of, method_of, models_of
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import MAX_BYTES
 from maskwright.verification.verify import REFERENCE, read_json, reference_from
@@ -173,11 +173,7 @@ def _kept_target(private: Path) -> Target:
     for name in names:
         grouping = load_grouping(part_folder(private, name, len(names)))
         attributes, mine = grouping.summary.attributes, tuple(grouping.summary.sensitive)
-        levels = {
-            h.attribute: sorted({h.level_of(level) for level in allowed})
-            for h in attributes
-            if (allowed := policy.columns[h.attribute].levels) is not None
-        }
+        levels = allowed_levels(policy, attributes)
         weights = {h.attribute: policy.columns[h.attribute].weight for h in attributes}
         targets.append(
             Target(

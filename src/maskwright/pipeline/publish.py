@@ -201,6 +201,7 @@ class Run(Session):
                 asked = in_words(resolved.models, resolved.method.for_one_table())
                 raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
         for piece in pieces:
+            self.tell_gap(piece.grouping)
             models = models_for(piece, resolved)
             references = References.of(piece.grouping, piece.task.context)
             _gate(classes_of(piece, models), _counted(models, self.job.policy), references)
@@ -221,6 +222,16 @@ class Run(Session):
         if self.job.trial:
             return made
         return replace(made, rows=self.engine.sample(prepared.opened, EXAMPLES, made.columns))
+
+    def tell_gap(self, grouping: Grouping) -> None:
+        """Note that the time of a search was up, and how much better the best release could be at most."""
+        gap = grouping.search.get("gap")
+        if isinstance(gap, float) and gap > 0:
+            self.progress.note(
+                f"the search ended with its time (budget_s), before the best was proven: another release could "
+                f"lose up to {100 * gap:.1f} % less ({grouping.search.get('objective', 'information-loss')}); a larger "
+                "budget_s looks on"
+            )
 
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         """Note how many rows were suppressed."""

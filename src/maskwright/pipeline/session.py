@@ -136,7 +136,14 @@ class Session:
         search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
         keys = self.chance.keys(resolved, prepared.content, prepared.fingerprint)
         rng = _of_method(keys)
-        task = replace(prepared.task, search=search, gates=gates, rng=rng, progress=self.progress)
+        task = replace(
+            prepared.task,
+            search=search,
+            gates=gates,
+            rng=rng,
+            levels=resolved.levels,
+            progress=self.progress,
+        )
         return replace(prepared, resolved=resolved, keys=keys, task=task)
 
     def make_room(self, things: object, share: float = 0, more: int = 0) -> None:

@@ -155,6 +155,7 @@ PROVEN_POLICY = frozenset(
         "weight",
         "household",  # decides nothing: it is in the figures of the private report alone
         "columns",
+        "keep",  # fixes levels in advance, as `levels` of a column does; becomes the same restriction
         "require",
         "method",
         "recoding",
@@ -245,11 +246,25 @@ class Resolved:
     @property
     def levels(self) -> dict[str, list[int]]:
         """Allowed levels by number, for the columns that restrict them."""
-        return {
-            q: sorted({self.hierarchies[q].level_of(name) for name in levels})
-            for q in self.policy.quasi_identifiers
-            if (levels := self.policy.columns[q].levels) is not None
-        }
+        return allowed_levels(self.policy, [self.hierarchies[q] for q in self.policy.quasi_identifiers])
+
+
+def allowed_levels(policy: Policy, hierarchies: Sequence[Hierarchy]) -> dict[str, list[int]]:
+    """The levels that `levels` and `keep` allow by number, for the columns that either of them restricts."""
+    found: dict[str, list[int]] = {}
+    for h in hierarchies:
+        named, kept = policy.columns[h.attribute].levels, policy.keep.get(h.attribute)
+        if named is None and kept is None:
+            continue
+        levels = set(range(len(h.levels))) if named is None else {h.level_of(name) for name in named}
+        if kept is not None:
+            levels &= set(h.levels_within(h.level_to_keep(kept)))
+        if not levels:
+            raise PolicyError(
+                f"keep.{h.attribute}: `levels` of the column allows no level that keeps {kept!r}; change one of them"
+            )
+        found[h.attribute] = sorted(levels)
+    return found
 
 
 def _fits(models: Sequence[Model], sensitive: Mapping[str, tuple[str, ...]]) -> None:

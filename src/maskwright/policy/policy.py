@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from maskwright.domain.exact import Exact, short_repr
-from maskwright.domain.settings import Registered, Settings, parse_settings
+from maskwright.domain.settings import Registered, Settings, did_you_mean, parse_settings
 from maskwright.domain.spreadsheets import Formulas
 from maskwright.domain.value_sets import SetColumn
 from maskwright.errors import PolicyError
@@ -258,6 +258,11 @@ class Policy(Settings):
     )
     household: str | None = Field(None, description="the column that tells households apart, for their risk")
     columns: dict[str, Column] = Field(description="a column that is not named here is dropped")
+    keep: dict[str, str] = Field(
+        default_factory=dict,
+        description="what must stay of a quasi-identifier: the coarsest level that it may be published at, by number "
+        "or name, or `3 digits`",
+    )
     require: tuple[Requirement, ...] = Field(min_length=1)
     method: MethodChoice = Named(name="optimal-lattice")
     recoding: Recoding = Recoding()
@@ -281,6 +286,12 @@ class Policy(Settings):
             raise ValueError(
                 f"unit: column {self.person_column!r} tells persons apart, so its role must be identifier"
             )
+        for name in self.keep:
+            if name not in self.quasi_identifiers:
+                raise ValueError(
+                    f"keep.{name}: only quasi-identifiers are coarsened, and {name!r} is not one; "
+                    f"{did_you_mean(name, self.quasi_identifiers)}"
+                )
         self._survey_fits()
         self._lengths_fit()
         return self
@@ -435,6 +446,8 @@ class Policy(Settings):
         values["columns"] = {
             name: c["role"] if set(c) == {"role"} else c for name, c in dumped["columns"].items()
         }
+        if self.keep:
+            values["keep"] = dict(self.keep)
         values["require"] = [_plain(r.as_policy("model")) for r in self.require]
         values["method"] = _plain(self.method.as_policy("name"))
         recoding = self.recoding.model_dump(mode="json", exclude_defaults=True) | {"name": self.recoding.name}

@@ -177,7 +177,8 @@ def _blocks(axis: Axis, used: Sequence[int], held: Spans) -> Labels:
         names = ", ".join(hierarchy.levels[j].name for j in used)
         raise PolicyNotMet(
             f"column {hierarchy.attribute!r}: a group spreads over several labels of the coarsest allowed level "
-            f"(allowed: {names}); allow the top level {hierarchy.levels[-1].name!r} in `levels`"
+            f"(allowed: {names}); allow the top level {hierarchy.levels[-1].name!r} in `levels`, leave the column "
+            "out of `keep`, or take method optimal-lattice or local-recoding, which search within the levels allowed"
         )
     keys, of_group = _numbered(chosen, len(used) * radix)
     texts = [hierarchy.levels[used[k // radix]].labels[k % radix] for k in keys.tolist()]
