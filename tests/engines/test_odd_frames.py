@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -69,10 +70,29 @@ def test_kinds_that_nothing_is_cast_to_come_back_as_their_values() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["a\x00b.csv", "a\ud800.csv"])
+@pytest.mark.parametrize("name", ["a\x00b.csv", "a\ud800.csv", "x" * 5_000, "x" * 300 + ".csv"])
 def test_names_that_no_file_can_have(name: str) -> None:
-    with pytest.raises(MaskwrightError):
-        published(name)
+    policy = {"columns": {"age": "quasi-identifier"}, "require": [{"model": "k-anonymity", "k": 2}]}
+    whole = mw.Recoder(mw.anonymize(pd.DataFrame(PEOPLE), policy))
+    for call in (published, mw.suggest_policy, lambda n: mw.audit(n, ["age"]), whole.transform):
+        with pytest.raises(MaskwrightError):
+            call(name)
+
+
+@pytest.mark.parametrize("role", ["identifier", "sensitive", "insensitive"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_objects_of_polars_are_refused(role: str, lazy: bool) -> None:
+    """Polars hands over where they are in memory: addresses were published as values."""
+    frame = pl.DataFrame({**PEOPLE, "x": pl.Series([object()] * 8, dtype=pl.Object)})
+    with pytest.raises(InputError, match="column 'x' holds Python objects; convert them"):
+        published(frame.lazy() if lazy else frame, role)
+
+
+def test_unions_are_refused() -> None:
+    """A file holds them as something else, so that the release was refused after all the work."""
+    relation = duckdb.sql("SELECT 20 + i % 2 AS age, union_value(a := 1) AS x FROM range(8) t(i)")
+    with pytest.raises(InputError, match="column 'x' has values of several types"):
+        published(relation, "sensitive")
 
 
 def test_what_is_no_release() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
+import json
 import random
 import shutil
+import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyreadstat
 from pyarrow import parquet
 
 import maskwright as mw
+from maskwright.errors import MaskwrightError
 from maskwright.verification.verify import verify_folder
 from tests.fuzz.harness import Target
-from tests.fuzz.mangle import spoil, value
+from tests.fuzz.mangle import spoil
 from tests.fuzz.tables import TYPES
 from tests.patients import HEADER, patients
 
@@ -92,6 +97,11 @@ POLARS = [
     pl.List(pl.Int8),
     pl.Decimal(30, 2),
     pl.Null,
+    pl.Enum(["a", "1", "b"]),
+    pl.Datetime("ms", "Asia/Tokyo"),
+    pl.Struct({"a": pl.String}),
+    pl.Array(pl.Int8, 2),
+    pl.UInt64,
 ]
 SQL = [
     "uuid()",
@@ -109,9 +119,21 @@ SQL = [
     "'1'::JSON",
     "1.5::DECIMAL(38, 10)",
     "DATE '-infinity'",
+    "'infinity'::TIMESTAMP",
+    "'NaN'::DOUBLE",
+    "CASE WHEN random() < 2 THEN error('late') END",
+    "chr(0)",
+    "'\\xFF'::BLOB",
+    "TIMESTAMP_NS '2024-01-31 12:00:00.123456789'",
+    "union_value(a := 1)",
+    "row_number() OVER () % 3",
 ]
 ROLES = [
     {"role": "quasi-identifier", "hierarchy": "suppress"},
+    {"role": "quasi-identifier", "hierarchy": {"intervals": [1, 10]}},
+    {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
+    {"role": "quasi-identifier", "hierarchy": {"dates": ["month", "year"]}},
+    {"role": "quasi-identifier", "hierarchy": {"groups": {"A": ["a", "1"], "B": ["true"]}}},
     "sensitive",
     "identifier",
     {"role": "insensitive", "near_unique": "allow"},
@@ -144,6 +166,42 @@ def _pandas(rng: random.Random) -> Any:
     return frame
 
 
+EXTENSIONS: list[Callable[[], Any]] = [
+    lambda: pd.period_range("2024-01", periods=ROWS, freq="M"),
+    lambda: pd.interval_range(0, ROWS),
+    lambda: pd.arrays.SparseArray([0, 1] * (ROWS // 2)),
+    lambda: pd.Series([datetime.timedelta(1)] * ROWS, dtype=pd.ArrowDtype(pa.duration("s"))),
+    lambda: pd.Series([b"x" * 16] * ROWS, dtype=pd.ArrowDtype(pa.uuid())),
+    lambda: pd.Series([[1]] * ROWS, dtype=pd.ArrowDtype(pa.list_(pa.int8()))),
+    lambda: pd.Series([{"a": 1}] * ROWS, dtype=pd.ArrowDtype(pa.struct([("a", pa.int8())]))),
+    lambda: pd.date_range("2024-01-31", periods=ROWS, tz="Asia/Tokyo"),
+    lambda: pd.Series(["a", None] * (ROWS // 2), dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))),
+    lambda: pd.Categorical([1.5, None] * (ROWS // 2)),
+    lambda: pd.Categorical(pd.interval_range(0, ROWS)),
+    lambda: np.array([(1, 2)] * ROWS, dtype="i4,i4"),
+    lambda: np.array([1.5] * ROWS, dtype=np.longdouble),
+    lambda: np.array(["2024-01", "NaT"] * (ROWS // 2), dtype="M8[M]"),
+]
+
+
+def _extended(rng: random.Random) -> Any:
+    """A pandas frame with a column of an unusual kind, or of an unusual shape."""
+    frame = pd.DataFrame(people())
+    frame["x"] = rng.choice(EXTENSIONS)()
+    way = rng.randrange(8)
+    if way == 0:
+        frame.columns = pd.MultiIndex.from_tuples([("a", name) for name in frame.columns])
+    elif way == 1:
+        frame.index = pd.Index(["same"] * ROWS)
+    elif way == 2:
+        frame = frame.iloc[:0]
+    elif way == 3:
+        frame = frame[[]]
+    elif way == 4:
+        frame.attrs["secret"] = object()
+    return frame
+
+
 def _polars(rng: random.Random) -> Any:
     x = pl.Series("x", [rng.choice(SIMPLE) for _ in range(ROWS)], strict=False)
     if rng.random() < 0.8:
@@ -155,7 +213,7 @@ def _polars(rng: random.Random) -> Any:
 def _arrow(rng: random.Random) -> Any:
     kind, values = TYPES[rng.choice([name for name in TYPES if name != "half"])]
     x = pa.array(values * (ROWS // 3), kind)
-    way = rng.randrange(6)
+    way = rng.randrange(12)
     if way == 0:
         x = x.dictionary_encode()
     elif way == 1:
@@ -166,8 +224,61 @@ def _arrow(rng: random.Random) -> Any:
             ROWS,
             [None, pa.py_buffer(np.arange(ROWS + 1, dtype=np.int32).tobytes()), pa.py_buffer(b"\xff" * ROWS)],
         )
+    elif way == 3:
+        x = pa.chunked_array([x.slice(0, 5), x.slice(5, 0), x.slice(5)])
+    elif way == 4:
+        x = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2] * (ROWS // 3), pa.int8()), ["a", None, "a"])
+    elif way == 5:
+        x = pa.array(["a", "b" * 30, None] * (ROWS // 3)).cast(pa.string_view())
+    elif way == 6:
+        x = pa.UnionArray.from_sparse(
+            pa.array([0, 1] * (ROWS // 2), pa.int8()), [pa.array(range(ROWS)), pa.array(["a"] * ROWS)]
+        )
+    elif way == 7:
+        x = pa.array([(1, 2, 3)] * ROWS, pa.month_day_nano_interval())
     table = pa.table(people() | {"x": x})
-    return rng.choice([table, table.to_batches()[0], table.to_reader()])
+    if rng.random() < 0.1:
+        table = rng.choice([table.slice(0, 0), table.select([]), table.rename_columns(["x"] * 7)])
+    return rng.choice([table, table.to_batches()[0], table.to_reader(max_chunksize=5)])
+
+
+class _Offers:
+    """An object that offers an Arrow stream, and what goes wrong when it is asked for it."""
+
+    def __init__(self, way: int) -> None:
+        self.way = way
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        if self.way == 0:
+            raise ValueError("nothing to give")
+        if self.way == 1:
+            return None
+        table = pa.table(people() | {"x": ["a"] * ROWS})
+        reader = pa.RecordBatchReader.from_batches(table.schema, self.parts(table))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def parts(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        yield from table.slice(0, 5).to_batches()
+        if self.way == 2:
+            raise ValueError("the rest is gone")
+        if self.way == 3:
+            yield pa.record_batch({"other": [1]})
+        yield from table.slice(5).to_batches()
+
+
+def _stream(rng: random.Random) -> Any:
+    """Streams that end early, are used up, or are none."""
+    way = rng.randrange(8)
+    if way <= 4:
+        return _Offers(way)
+    reader = pa.table(people() | {"x": ["a"] * ROWS}).to_reader()
+    if way == 5:
+        reader.read_all()
+    elif way == 6:
+        reader.close()
+    else:
+        return pa.RecordBatchReader.from_batches(reader.schema, _Offers(2).parts(reader.read_all()))
+    return reader
 
 
 def _duckdb(rng: random.Random) -> Any:
@@ -192,11 +303,29 @@ def _no_table(rng: random.Random) -> Any:
             io.StringIO("a,b\n1,2\n"),
             iter([1]),
             {},
+            pd.DataFrame,
+            pd.Series([1]),
+            pl.Series([1]),
+            pa.array([1]),
+            np.zeros((3, 3)),
+            whole().groupby("age"),
+            "x" * 5_000,
+            "https://user:secret@example.org/t.csv",
+            "~nobody/t.csv",
         ]
     )
 
 
-MAKERS: list[Callable[[random.Random], Any]] = [_pandas, _polars, _arrow, _duckdb, _no_table]
+MAKERS: list[Callable[[random.Random], Any]] = [
+    _pandas,
+    _pandas,
+    _extended,
+    _polars,
+    _arrow,
+    _duckdb,
+    _stream,
+    _no_table,
+]
 
 
 def made(rng: random.Random) -> Any:
@@ -209,7 +338,7 @@ def made(rng: random.Random) -> Any:
 
 
 class Frames(Target):
-    """Any frame through `anonymize`, `audit`, `compare`, `suggest_policy`, and a `Recoder` of a release."""
+    """Any frame through every function that takes a table, alone or beside a table that is in order."""
 
     name = "frames"
     cpu_s = 30.0
@@ -233,21 +362,68 @@ class Frames(Target):
         }
 
     def make(self, rng: random.Random) -> tuple[int, int, Any]:
-        return rng.randrange(2**32), rng.randrange(6), rng.choice(ROLES)
+        return rng.randrange(2**32), rng.randrange(14), rng.choice(ROLES)
 
     def feed(self, given: tuple[int, int, Any]) -> None:
         seed, way, role = given
         frame, policy = made(random.Random(seed)), self.policy(role)  # noqa: S311 - a generator has no repr
         if way <= 1:
             mw.anonymize(frame, policy)
-        elif way == 2:
+        elif way <= 4:
+            self.published(frame, policy | {"output": {"format": ["csv", "parquet"][way % 2]}})
+        elif way == 5:
             mw.audit(frame, ["age", "x"], ["disease"]).as_dict()
-        elif way == 3:
+        elif way == 6:
+            beside = ["original", "population", "sensitive_table"][seed % 3]
+            mw.audit(whole(), ["age"], ["disease"], **{beside: frame}).as_dict()
+        elif way == 7:
             mw.suggest_policy(frame)
-        elif way == 4:
+        elif way == 8:
             mw.compare(frame, policy, grid={"k": [2]})
+        elif way == 9:
+            mw.minimal_nodes(frame, policy)
+        elif way == 10:
+            mw.plan_frontier(frame, policy)
+        elif way == 11:
+            mw.attack(mw.anonymize(frame, policy))
+        elif way == 12:
+            mw.Recoder(mw.anonymize(frame, policy), check="report").fit(frame)
         else:
             self.recoder.transform(frame)
+
+    def published(self, frame: Any, policy: dict[str, Any]) -> None:
+        """A folder that is verified and attacked; nothing is left of one that is refused."""
+        out = self.folder / "release"
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            mw.anonymize(frame, policy, out)
+        except MaskwrightError:
+            assert not list(self.folder.iterdir()), "something was left behind"
+            raise
+        assert verify_folder(out).ok
+        mw.attack(out)
+
+
+SUFFIXES = ["parquet"] * 4 + ["csv", "csv.gz", "xlsx", "dta", "sav", "zsav", "xpt", "por"]
+
+
+@cache
+def seed_file(suffix: str, options: str) -> bytes:
+    """A table that is in order, as a file."""
+    out, frame = io.BytesIO(), whole()
+    if suffix == "parquet":
+        parquet.write_table(pa.Table.from_pandas(frame), out, **json.loads(options))
+    elif suffix.startswith("csv"):
+        frame.to_csv(out, index=False, compression="gzip" if suffix == "csv.gz" else None)
+    elif suffix == "xlsx":
+        frame.to_excel(out, index=False)
+    else:
+        write = {"dta": "dta", "sav": "sav", "zsav": "sav", "xpt": "xport", "por": "por"}[suffix]
+        more = {"compress": True} if suffix == "zsav" else {}
+        with tempfile.NamedTemporaryFile(suffix=f".{suffix}") as file:
+            getattr(pyreadstat, f"write_{write}")(frame, file.name, **more)
+            return Path(file.name).read_bytes()
+    return out.getvalue()
 
 
 class Damaged(Target):
@@ -264,8 +440,7 @@ class Damaged(Target):
             self.release,
         )
 
-    def make(self, rng: random.Random) -> tuple[int, bytes, int, float, str]:
-        out = io.BytesIO()
+    def make(self, rng: random.Random) -> tuple[int, str, bytes, int]:
         options = rng.choice(
             [
                 {},
@@ -274,24 +449,30 @@ class Damaged(Target):
                 {"row_group_size": 5},
             ]
         )
-        parquet.write_table(pa.Table.from_pandas(whole()), out, **options)
-        data = bytearray(out.getvalue())
+        suffix = rng.choice(SUFFIXES)
+        data = bytearray(seed_file(suffix, json.dumps(options)))
         for _ in range(rng.choice((1, 1, 2, 5))):
             data[rng.randrange(len(data))] = rng.randrange(256)
         if rng.random() < 0.1:
             data = data[: rng.randrange(len(data))]
-        return rng.randrange(8), bytes(data), rng.randrange(2**32), rng.random(), value(rng)
+        return rng.randrange(10), suffix, bytes(data), rng.randrange(2**32)
 
-    def feed(self, given: tuple[int, bytes, int, float, str]) -> None:
-        way, data, seed, _, _ = given
-        path = self.folder / "table.parquet"
+    def feed(self, given: tuple[int, str, bytes, int]) -> None:
+        way, suffix, data, seed = given
+        path = self.folder / f"table.{suffix}"
         path.write_bytes(data)
-        if way <= 3:
+        if way <= 2:
             mw.audit(path, ["age", "zip", "sex"], ["disease"]).as_dict()
-        elif way == 4:
+        elif way == 3:
             mw.anonymize(path, Frames.policy("identifier"))
-        elif way == 5:
+        elif way == 4:
             mw.suggest_policy(path)
+        elif way == 5:
+            mw.compare(path, Frames.policy("identifier"), grid={"k": [2]})
+        elif way == 6:
+            mw.Recoder.from_release(self.release, check="report").transform(path)
+        elif way == 7:
+            mw.audit(whole(), ["age"], ["disease"], original=path).as_dict()
         else:
             self.after_publication(random.Random(seed), way)  # noqa: S311
 
@@ -302,9 +483,11 @@ class Damaged(Target):
         shutil.copytree(self.release, folder)
         file: Path = rng.choice(sorted(p for p in folder.rglob("*") if p.is_file()))
         file.write_bytes(spoil(rng, file.read_bytes(), 2))
-        if way == 6:
+        if way == 8:
             verify_folder(folder)
-        elif rng.random() < 0.5:
+        elif rng.random() < 0.4:
             mw.attack(folder)
+        elif rng.random() < 0.3:
+            mw.attack([folder, self.release])
         else:
             mw.Recoder.from_release(folder).transform(whole())

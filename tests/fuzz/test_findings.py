@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+import maskwright as mw
 from maskwright.domain.exact import to_fraction
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
@@ -24,7 +25,7 @@ from maskwright.hierarchies import files as hierarchy_file
 from maskwright.pipeline.attacking import knowledge_statements
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import dump_yaml, load_yaml
-from tests.patients import POLICY
+from tests.patients import POLICY, patients, write_csv
 from tests.support import needs
 
 
@@ -197,3 +198,16 @@ def test_names_are_cut_in_messages(column: object) -> None:
     with pytest.raises(PolicyError) as refused:
         Policy.load({"version": 1, "columns": {"é\n" * 700: column}})
     assert len(str(refused.value)) < 600
+
+
+def test_sets_beside_texts_under_local_recoding(tmp_path: Path) -> None:
+    """A KeyError: the recoded table still cleans its texts, whose parameters were gone when sets were put together."""
+    rows = patients(24)
+    rows[7][5] = " "
+    columns = {"name": "identifier", "age": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
+               "zip": "sensitive", "sex": "insensitive", "disease": {"role": "sensitive", "multivalued": "u"},
+               "ward": "insensitive"}  # fmt: skip
+    require = [{"model": "k-anonymity", "k": 2}, {"model": "delta-disclosure", "delta": "1"}]
+    asked = {"columns": columns, "require": require, "method": {"name": "alpha-k-local"}}
+    made = mw.anonymize(write_csv(tmp_path / "t.csv", rows), asked)
+    assert len(made.table) == 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ def input_files(source: Any, *policies: Policy) -> list[Path]:
     found = [path for policy in policies for path in policy.inputs]
     if isinstance(source, (str, Path)):
         table = Path(re.sub("^file:/+", "/", str(source)))
-        found += [table, *(table.iterdir() if table.is_dir() else ())]
+        folder = os.path.isdir(table)  # noqa: PTH112 - Path raises where a name is too long
+        found += [table, *(table.iterdir() if folder else ())]
     return found
 
 

@@ -197,7 +197,7 @@ def check_disk(
         summary: of the input.
     """
     length, copied, kind = 0, 0, "parquet"
-    if isinstance(source, (str, os.PathLike)) and Path(source).is_file():
+    if isinstance(source, (str, os.PathLike)) and os.path.isfile(source):  # noqa: PTH113 - Path raises where a name is too long
         length = _unpacked(Path(source))
         copied = length if length != Path(source).stat().st_size else 0
         kind = "parquet" if Path(source).suffix.lower() in (".parquet", ".pq") else "csv"

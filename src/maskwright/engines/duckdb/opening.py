@@ -253,4 +253,7 @@ def _foreign(label: str) -> Iterator[None]:
 
 
 def _infos(names: Sequence[str], types: Sequence[str]) -> tuple[ColumnInfo, ...]:
+    for name, kind in zip(names, types, strict=True):
+        if kind.upper().startswith("UNION("):  # no file keeps it: it would be read back as something else
+            raise InputError(f"column {name!r} has values of several types (a union); convert it to text")
     return tuple(ColumnInfo(n, clauses.kind_of(t), t) for n, t in zip(names, types, strict=True))

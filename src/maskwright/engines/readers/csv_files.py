@@ -75,7 +75,7 @@ def check_file(path: Path) -> Path:
 
 def parquet_parts(path: Path, reading: Reading) -> list[Path]:
     """The files of a folder that together are one Parquet table, as Spark writes them; none: this is no such folder."""
-    if reading.format == "csv" or not path.is_dir():
+    if reading.format == "csv" or not os.path.isdir(path):  # noqa: PTH112 - Path raises where a name is too long
         return []
     parts = sorted(p for p in path.iterdir() if not p.name.startswith((".", "_")))
     if not parts or not all(p.suffix.lower() in (".parquet", ".pq") for p in parts):
@@ -172,7 +172,9 @@ def repaired_names(names: Sequence[str]) -> list[str]:
 def found_reading(source: Any, reading: Reading) -> Reading:
     """How a CSV file can be read where it is no UTF-8, or its names are empty or occur twice; else as it is said."""
     path = Path(source) if isinstance(source, (str, Path)) else None
-    if path is None or not path.is_file() or is_gzip(path) or format_of(path, reading) != "csv":
+    if path is None or not os.path.isfile(path):  # noqa: PTH113 - the same
+        return reading
+    if is_gzip(path) or format_of(path, reading) != "csv":
         return reading
     if reading.encoding == "utf-8" and _encoding(path, reading) == "utf-8" and _broken_utf8(path) is not None:
         reading = replace(reading, encoding="cp1252" if _decodes(path, "cp1252") else "latin-1")

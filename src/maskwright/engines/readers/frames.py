@@ -228,6 +228,10 @@ def _polars(frame: Any) -> Frame:
     except pl.exceptions.PolarsError as problem:
         raise _query_failed(problem) from None
     names = check_names(list(schema), "the data frame")
+    if objects := [
+        name for name, kind in schema.items() if kind == pl.Object
+    ]:  # it would hand over addresses in memory
+        raise InputError(f"column {objects[0]!r} holds Python objects; convert them to text or numbers")
     texts = (pl.Categorical, pl.Enum)
 
     def batches() -> Iterator[Any]:

@@ -63,7 +63,7 @@ def folded_columns(t: Relation, sets: Sequence[SetColumn], originals: Mapping[st
     for info in t.columns:
         column = owner.get(info.name, info)
         found.setdefault(column.name, column)
-    columns, items, parameters = list[ColumnInfo](), list[exp.Expression](), dict[str, Any]()
+    columns, items, parameters = list[ColumnInfo](), list[exp.Expression](), dict(t.parameters)
     for place, column in enumerate(found.values()):
         if isinstance(column, ColumnInfo):
             columns.append(column)
