@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py requirements-dev.txt constraints.txt $(wildcard src/maskwright/kernels/*.c src/maskwright/kernels/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench bench-large docs experiments experiments-quick clean
+.PHONY: help setup demo test test-long test-minimum dist-test lock sbom check bench bench-large docs site experiments experiments-quick clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -20,13 +20,18 @@ demo: $(VENV)/run  ## the main job on the bundled Adult table
 # Tests start many processes: the sources are compiled once, also where Python is told not to keep what it compiled
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
+# Where the tests are that nothing may run beside: collecting all the others takes longer than running these
+ALONE = $(shell grep -rl --include=test_*.py 'mark\.alone' tests)
+
 test: $(VENV)/dev  ## some of every kind of test (docs/testing.md)
 	$(BIN)/python -m pytest -n auto --costs -m "not alone and not long"
-	$(BIN)/python -m pytest --costs -m "alone and not long"
+	$(BIN)/python -m pytest --costs -m "alone and not long" $(ALONE)
 
+# A tenth of the repetitions of one part: make test-long LONG=0.1 TESTS=tests/faults
+LONG = 1
 test-long: $(VENV)/dev  ## all tests, with hundreds of thousands of random cases and faults (hours)
-	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest -n auto --costs -m "not alone"
-	MASKWRIGHT_TEST_LONG=1 $(BIN)/python -m pytest --costs -m alone
+	MASKWRIGHT_TEST_LONG=$(LONG) $(BIN)/python -m pytest -n auto --costs -m "not alone" $(TESTS)
+	$(if $(TESTS),,MASKWRIGHT_TEST_LONG=$(LONG) $(BIN)/python -m pytest --costs -m alone $(ALONE))
 
 test-minimum: $(VENV)/dev  ## the least versions of pyproject.toml, installed into build/minimum and tested
 	$(BIN)/python -m supply.minimum
@@ -58,7 +63,11 @@ bench-large: $(VENV)/dev  ## a hundred million rows, with and without columns th
 
 docs: $(VENV)/dev  ## rebuild the generated pages of docs/
 	$(BIN)/python docs/build.py
+	$(BIN)/python docs/attack_pictures.py
 	$(BIN)/python -m supply.parts
+
+site: $(VENV)/dev  ## the documentation as a site with search, into build/site/ (every link is checked)
+	$(BIN)/python -m supply.site
 
 experiments: $(VENV)/dev  ## the figures of the five papers, into docs/papers/ (half an hour)
 	$(BIN)/python -m experiments.run

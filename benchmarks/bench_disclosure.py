@@ -10,8 +10,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from experiments.live_disclosure import LiveDisclosure
 from maskwright.domain.classes import ValueCounts

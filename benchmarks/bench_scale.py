@@ -7,6 +7,7 @@
     python benchmarks/bench_scale.py --fine                 every column drawn by itself: most rows are alone
     python benchmarks/bench_scale.py --few                  the people as they are: as many combinations for any rows
     python benchmarks/bench_scale.py --tables FOLDER        keep the tables there, and use those that are there
+    python benchmarks/bench_scale.py --times 1              no repetitions
 
 Twelve columns: people of the Adult table, drawn with replacement, their age moved by up to two years, in one of 100
 regions (eight quasi-identifiers, the occupation is sensitive), and three other columns, which are published with
@@ -14,7 +15,8 @@ regions (eight quasi-identifiers, the occupation is sensitive), and three other 
 "Pipeline" is what the limits are about: reading, summary, search, recoding, writing, verifying; attacks, measures and
 the report are listed apart. The last lines show the cost of a row from the first number of rows to the last: what a run
 takes beyond one of a thousand rows (the start of Python and of the engine, the questions asked of each column). Up to a
-million rows the best of five runs counts. With --few, where rows are all that changes, the cost of a row must be flat.
+million rows the best of five runs counts (--times). With --few, where rows are all that changes, the cost of a row must
+be flat.
 """
 
 from __future__ import annotations
@@ -101,9 +103,9 @@ def policy(case: str, passes: bool) -> dict[str, Any]:
     columns["age"] = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}}
     columns["region"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
     columns["occupation"] = "sensitive"
-    columns |= dict.fromkeys(PASSED, "insensitive" if passes else "identifier")
-    if passes:  # in a table of a few rows most costs occur once
-        columns["cost"] = {"role": "insensitive", "near_unique": "allow"}
+    # what passes through singles many people out, which is measured here, not published
+    passing = {"role": "insensitive", "near_unique": "allow"}
+    columns |= dict.fromkeys(PASSED, passing if passes else "identifier")
     method = {"name": "mondrian", "cut": "balanced"}
     if case == "full-domain":
         method = {"name": "optimal-lattice", "suppression": "0.02"}
@@ -173,7 +175,7 @@ def table(given: argparse.Namespace, rows: int, folder: Path) -> Path:
 def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets) -> dict[str, float]:
     """Print a line for each case; gives the CPU seconds of each."""
     source = table(given, rows, folder)
-    times, passes = TIMES if rows <= 1_000_000 else 1, given.pass_through
+    times, passes = given.times if rows <= 1_000_000 else 1, given.pass_through
     base = best(times, "copy", str(source), str(folder / f"copy.{given.format}"))
     print(f"{rows:,} rows, {given.format}: copy {base['cpu']:.2f} s, {base['mib']} MiB", flush=True)
     taken = {"copy": float(base["cpu"])}
@@ -201,7 +203,7 @@ def run_of(given: argparse.Namespace, case: str, source: Path, folder: Path) -> 
 def cost_of_a_run(given: argparse.Namespace, folder: Path) -> dict[str, float]:
     """What each case takes for hardly any rows."""
     few = table(given, FEW, folder)
-    fixed = {case: best(TIMES, *run_of(given, case, few, folder))["pipeline"] for case in given.case}
+    fixed = {case: best(given.times, *run_of(given, case, few, folder))["pipeline"] for case in given.case}
     print(
         f"{FEW:,} rows: " + ", ".join(f"{case} {seconds:.2f} s" for case, seconds in fixed.items()),
         flush=True,
@@ -221,6 +223,7 @@ def main() -> int:
     drawn.add_argument("--few", action="store_true")
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--tables", type=Path, metavar="FOLDER")
+    parser.add_argument("--times", type=int, default=TIMES, help="how often short runs are repeated")
     parser.add_argument("--alone", nargs=3, metavar=("CASE", "SOURCE", "TARGET"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.alone:

@@ -1,14 +1,17 @@
-"""Rebuild the generated pages: the policy schema, the index of everything registered, the example of a comparison.
+"""Rebuild the generated pages: the policy schema, the indexes of everything registered and of what Python can call.
 
 Run by `make docs`; a test fails when the committed files are not what this makes.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
+import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +22,10 @@ import maskwright
 from maskwright.api import compare, policy_schema
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.minimality import Minimality
+from maskwright.auditing.table_check import DBT_FILE, dbt_macros
 from maskwright.cli.terminal import comparison_lines
 from maskwright.comparing.output import comparison_chart
+from maskwright.domain.model import Model
 from maskwright.domain.settings import Registered
 from maskwright.errors import PolicyError
 from maskwright.methods import METHODS
@@ -38,6 +43,9 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "policy.schema.json": json.dumps(policy_schema(), indent=1, ensure_ascii=False) + "\n",
         DOCS / "reference.md": reference(),
+        DOCS / "python.md": python_reference(),
+        DOCS / "methods" / "README.md": methods_index(),
+        DOCS.parent / DBT_FILE: dbt_macros(),
         DOCS / "promise.md": promises(),
         DOCS / "how-it-works.md": packages(),
         **comparison(),
@@ -49,6 +57,7 @@ METHOD_SETTINGS: dict[str, dict[str, Any]] = {
     "samarati": {"name": "samarati"},
     "incognito": {"name": "incognito"},
     "local-recoding": {"name": "local-recoding"},
+    "local-suppression": {"name": "local-suppression"},
     "mondrian": {"name": "mondrian"},
     "mondrian, cut: relaxed": {"name": "mondrian", "cut": "relaxed"},
     "mondrian, cut: strict": {"name": "mondrian", "cut": "strict"},
@@ -200,10 +209,99 @@ def reference() -> str:
         lines += ["", f"## {title}", "", "| name | what it is | settings |", "| --- | --- | --- |"]
         for name, cls in registry.items():
             lines.append(f"| [{name}]({folder}/{name}.md) | {cls.summary_line()} | {settings(cls)} |")
+        if registry is MODELS:
+            lines += ["", without_rules()]
     lines += ["", "## Metrics", "", "| name | what it is | scale |", "| --- | --- | --- |"]
     for name, metric in METRICS.items():
         lines.append(f"| [{name}](metrics/README.md#{name}) | {metric.summary_line()} | {metric.meaning} |")
     return "\n".join(lines) + "\n"
+
+
+STEPS = ("PolicyDraft", "Release", "Recoder")  # classes of which people call methods
+ARGUMENT = re.compile(r"^    ?(?:    )?(\w+): (.*)$")
+
+
+def python_reference() -> str:
+    """python.md: what can be called, with its arguments."""
+    lines = [
+        "# In Python",
+        "",
+        "Every function of `import maskwright as mw`, and the steps and results that have methods of their own.",
+        "Made by `make docs` from the docstrings, which completion shows as well. Models, methods, attacks and metrics",
+        "are on [a page of their own](reference.md); notebooks on [another](notebook.md).",
+    ]
+    for name in maskwright.__all__:
+        thing = getattr(maskwright, name)
+        if inspect.isfunction(thing):
+            lines += ["", f"## `mw.{name}`", *_described(name, thing)]
+    for name in STEPS:
+        cls = getattr(maskwright, name)
+        lines += ["", f"## `mw.{name}`", "", *_text(inspect.getdoc(cls) or "")]
+        for method, function in vars(cls).items():
+            plain = getattr(function, "__func__", function)  # of a class or static method
+            if inspect.isfunction(plain) and not method.startswith("_"):
+                lines += ["", f"### `{name}.{method}`", *_described(method, plain)]
+    return "\n".join(lines) + "\n"
+
+
+def _described(name: str, function: Callable[..., Any]) -> Iterator[str]:
+    """The signature of a function, and its docstring as Markdown."""
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    shown = [str(p.replace(annotation=inspect.Parameter.empty)) for p in parameters]
+    first = next((i for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY), None)
+    if first is not None and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        shown.insert(first, "*")
+    call = textwrap.wrap(f"{name}({', '.join(shown)})", 100, subsequent_indent="    ", break_on_hyphens=False)
+    yield from ("", "```text", *call, "```", "")
+    yield from _text(inspect.getdoc(function) or "")
+
+
+def _text(docstring: str) -> Iterator[str]:
+    """A docstring as Markdown: what follows `Args:` or `Attributes:` becomes a list."""
+    listing = False
+    for line in docstring.splitlines():
+        if line in ("Args:", "Attributes:"):
+            listing = True
+        elif listing and (found := ARGUMENT.match(line)):
+            yield f"* `{found[1]}`: {found[2]}"
+        elif listing and line.startswith("    "):
+            yield f"  {line.strip()}"
+        else:
+            listing = listing and not line.strip()
+            yield line
+
+
+def methods_index() -> str:
+    """methods/README.md: every method in a line, how it looks for a release, and when its bounds on belief hold."""
+    lines = [
+        "# Methods",
+        "",
+        "A method finds the classes of a release. All of them take any requirement as a gate; which one to take is on",
+        "[its own page](../choose.md), and `maskwright advise` chooses for a table. Made by `make docs`.",
+        "",
+        "| method | in one line | what it can be told |",
+        "| --- | --- | --- |",
+    ]
+    lines += [
+        f"| [{name}]({name}.md) | {cls.summary_line()} | {settings(cls)} |" for name, cls in METHODS.items()
+    ]
+    lines += [
+        "",
+        "What is *guaranteed* with each of them, and under which conditions, is the table of",
+        "[what is promised](../promise.md). `maskwright compare table.csv -p policy.yaml --grid method=mondrian,codip`",
+        "holds methods against each other on a table ([page](../compare.md)); your own method is a",
+        "[plug-in](../plugins.md), and can be [attacked](../attacks/your-own-method.md) as it is.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def without_rules() -> str:
+    """A sentence that names the models that searches decide in Python."""
+    slow = [name for name, cls in MODELS.items() if cls.kernel is Model.kernel]
+    return (
+        f"Searches decide these models in Python, not by a compiled rule: {', '.join(slow)}. "
+        "The rules of the models beside them are decided first, which settles most nodes."
+    )
 
 
 def settings(cls: type[Registered]) -> str:

@@ -6,8 +6,9 @@ import csv
 import hashlib
 import json
 import math
+import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -59,6 +60,7 @@ class Experiment:
         run: computes it; `quick` takes fewer repetitions and points.
         again: recomputes a few rows of the committed CSV exactly or within a tolerance (for the tests);
             None where every row is random.
+        quick: why the quick version finds another verdict; empty: it finds the same (a test compares).
     """
 
     name: str
@@ -67,6 +69,7 @@ class Experiment:
     claim: str
     run: Callable[[bool], Outcome]
     again: Callable[[], Sequence[Mapping[str, Any]]] | None = None
+    quick: str = ""
 
 
 @dataclass
@@ -82,6 +85,14 @@ class Done:
     differs: str
     seconds: float
     pictures: list[str] = field(default_factory=list)
+    quick: str = ""
+
+
+def verdict_of(claims: Collection[bool], possible: bool = True) -> Verdict:
+    """Whether all, some or none of several claims hold; none where our own figures cannot be."""
+    if not possible or not any(claims):
+        return "does not hold"
+    return "holds" if all(claims) else "holds in part"
 
 
 def leave(experiment: Experiment, quick: bool, folder: Path) -> Done:
@@ -97,7 +108,7 @@ def leave(experiment: Experiment, quick: bool, folder: Path) -> Done:
         (folder / pictures[-1]).write_text(chart.file(), encoding="utf-8")
     done = Done(
         experiment.name, experiment.paper, experiment.where, experiment.claim, outcome.found, outcome.verdict,
-        outcome.differs, round(seconds, 1), pictures,
+        outcome.differs, round(seconds, 1), pictures, experiment.quick,
     )  # fmt: skip
     (folder / f"{experiment.name}.json").write_text(
         json.dumps(asdict(done), indent=1) + "\n", encoding="utf-8"
@@ -130,6 +141,14 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     if n < 2:
         return mean, 0.0
     return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n)
+
+
+def median_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """The median, and half the distance between the quartiles: for times, which have outliers."""
+    if len(values) < 2:
+        return values[0], 0.0
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return middle, (high - low) / 2
 
 
 @contextmanager

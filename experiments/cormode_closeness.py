@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.common import ADULT, Experiment, Outcome, Verdict, mean_and_error, task
+from experiments.common import ADULT, Experiment, Outcome, Verdict, mean_and_error, task, verdict_of
 from experiments.cormode import COLUMNS, PAPER, POSITIVES, QUASI, kinds_of
 from maskwright.domain.grouping import Grouping
 from maskwright.methods.greedy_grouping import GreedyGrouping
@@ -240,8 +240,7 @@ def judged(rows: Sequence[Mapping[str, Any]]) -> tuple[str, Verdict]:
         + "."
     )
     held += [r["largest"] <= 2 for r in drawn]
-    verdict: Verdict = "holds" if all(held) else "holds in part" if any(held) else "does not hold"
-    return " ".join(parts), verdict
+    return " ".join(parts), verdict_of(held)
 
 
 def again() -> list[Mapping[str, Any]]:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task
+from experiments.common import Experiment, Outcome, mean_and_error, task, verdict_of
 from experiments.cormode import COLUMNS, PAPER, QUASI
 from maskwright.domain.method import Method
 from maskwright.methods.anatomy import Anatomy
 from maskwright.methods.greedy_grouping import GreedyGrouping
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
-from maskwright.metrics.queries import Workload, query_errors
+from maskwright.metrics.queries import QueryErrors, Workload, query_errors
 from maskwright.report.charts import Chart, Series
 
 ELL, EXTEND, QUERIES = 6, Fraction("0.65"), 1000
@@ -31,6 +31,12 @@ DIFFERS = (
     "is not printed: each run draws one at random, with a new workload. Where one parameter varies the other is "
     "qd = 3 or selectivity 0.5. Set sizes begin at 1 (C-15); queries that nobody matches are left out, and rows that "
     "greedy grouping drops are missing from its answers."
+)
+SANITY = 0.001  # of the rows
+BOUNDED = (
+    f"{DIFFERS} A second reading of the same figure: the error of a query is divided by its true count or by a sanity "
+    f"bound of {SANITY:.1%} of the rows, whichever is more, so that queries which hardly anybody matches do not "
+    "make up the mean. The workloads are those of the first reading, the requirement is diversity of Craft-repair."
 )
 
 
@@ -49,10 +55,15 @@ def methods(priority: Sequence[str]) -> dict[str, Method]:
     }
 
 
+def mean_error(answers: QueryErrors, least: float) -> float:
+    """The mean of |estimate − actual| over the actual count, or over the least one that is divided by."""
+    return float((np.abs(answers.estimate - answers.actual) / np.maximum(answers.actual, least)).mean())
+
+
 def one_run(
-    required: str, points: Sequence[tuple[int, float]], seed: int
+    required: str, points: Sequence[tuple[int, float]], seed: int, bound: float
 ) -> dict[tuple[str, int, float], dict[str, float]]:
-    """Every method, and every workload answered from its release."""
+    """Every method, and every workload answered from its release; the sanity bound is a share of the rows."""
     found = {}
     model = {"model": "simple-l-diversity", "l": ELL, "attribute": "occupation", **REQUIRED[required]}
     with task(COLUMNS, require=[model], seed=seed) as ready:
@@ -62,11 +73,12 @@ def one_run(
             for qd, selectivity in points:
                 workload = Workload(QUERIES, qd, selectivity, "uniform", "occupation", seed)
                 errors = query_errors(grouping, workload, exact=True)
+                least = bound * ready.summary.n_rows
                 found[name, qd, selectivity] = {
-                    "error": errors.mean,
+                    "error": mean_error(errors, least),
                     "median": errors.median,
-                    "positive": errors.most_correlated("positive").mean,
-                    "negative": errors.most_correlated("negative").mean,
+                    "positive": mean_error(errors.most_correlated("positive"), least),
+                    "negative": mean_error(errors.most_correlated("negative"), least),
                     "answered": float(len(errors.actual)),
                     "rows per group": rows / grouping.classes.n,
                     "published": rows / ready.summary.n_rows,
@@ -75,9 +87,9 @@ def one_run(
 
 
 def measured(
-    required: str, points: Sequence[tuple[int, float]], seeds: Sequence[int]
+    required: str, points: Sequence[tuple[int, float]], seeds: Sequence[int], bound: float = 0.0
 ) -> list[dict[str, Any]]:
-    runs = [one_run(required, points, seed) for seed in seeds]
+    runs = [one_run(required, points, seed, bound) for seed in seeds]
     rows = []
     for key in runs[0]:
         row: dict[str, Any] = {"diverse": required, "method": key[0], "qd": key[1], "selectivity": key[2]}
@@ -101,14 +113,20 @@ def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str
     return result
 
 
-def figure_5(quick: bool) -> Outcome:
+def figure_5(quick: bool, bound: float = 0.0) -> Outcome:
     dimensions = (1, 3, 6) if quick else (1, 2, 3, 4, 6)
     selectivities = (0.2, 0.5) if quick else (0.1, 0.2, 0.5, 0.8, 1.0)
     points = [(qd, DEFAULT[1]) for qd in dimensions]
     points += [(DEFAULT[0], s) for s in selectivities if s != DEFAULT[1]]
     seeds = range(1 if quick else 3)
-    wanted = ("Craft-repair",) if quick else tuple(REQUIRED)
-    rows = [row for required in wanted for row in measured(required, points, seeds)]
+    wanted = ("Craft-repair",) if quick or bound else tuple(REQUIRED)
+    rows = [row for required in wanted for row in measured(required, points, seeds, bound)]
+    return told_queries(rows, BOUNDED if bound else DIFFERS)
+
+
+def told_queries(rows: Sequence[Mapping[str, Any]], differs: str = DIFFERS) -> Outcome:
+    """What Figure 5 shows."""
+    wanted = list(dict.fromkeys(r["diverse"] for r in rows))
     charts, shown = {}, [r for r in rows if r["diverse"] == wanted[0]]
     names = [n for plain in ("randomised greedy", "symmetric", "baseline") for n in (plain, f"{plain} (Ana)")]
     for part, x, y, words in (
@@ -124,8 +142,7 @@ def figure_5(quick: bool) -> Outcome:
         texts.append(text)
         counts[required] = held
     claims = [held for of in counts.values() for held in of]
-    verdict: Verdict = "holds" if all(claims) else "holds in part" if any(claims) else "does not hold"
-    return Outcome(rows, charts, " ".join(texts), verdict, DIFFERS)
+    return Outcome(rows, charts, " ".join(texts), verdict_of(claims), differs)
 
 
 def judged(required: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[bool]]:
@@ -166,16 +183,20 @@ def judged(required: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[
     return text, held
 
 
-def again() -> list[Mapping[str, Any]]:
-    return [r for r in measured("Tech-support", [(2, 0.5)], range(3)) if r["method"].endswith("(Ana)")]
+def again(bound: float = 0.0) -> list[Mapping[str, Any]]:
+    rows = measured("Craft-repair" if bound else "Tech-support", [(2, 0.5)], range(3), bound)
+    return [r for r in rows if r["method"].endswith("(Ana)")]
 
 
+CLAIM = (
+    "Randomised greedy grouping answers COUNT queries better than symmetric grouping and two unlinked tables, with and "
+    "without anatomization, often with half the baseline's error on strongly correlated queries; anatomization helps "
+    "everybody; the error falls as the dimension of queries or their selectivity grows."
+)
 EXPERIMENTS = [
+    Experiment("cormode-fig5", PAPER, "Figure 5", CLAIM, figure_5, again),
     Experiment(
-        "cormode-fig5", PAPER, "Figure 5",
-        "Randomised greedy grouping answers COUNT queries better than symmetric grouping and two unlinked tables, with "
-        "and without anatomization, often with half the baseline's error on strongly correlated queries; anatomization "
-        "helps everybody; the error falls as the dimension of queries or their selectivity grows.",
-        figure_5, again,
-    )
+        "cormode-fig5-bound", PAPER, "Figure 5, second reading", CLAIM,
+        lambda quick: figure_5(quick, SANITY), lambda: again(SANITY),
+    ),
 ]  # fmt: skip

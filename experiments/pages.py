@@ -23,6 +23,10 @@ One page per paper: what is printed, what we find, and whether the claim holds. 
 the CSV files beside them, which `make experiments` writes anew; a test recomputes a sample of them. The claims that are
 false as printed, with the smallest counterexample of each, are in [errata](../errata.md).
 
+Where the text of a paper can be read in two ways, each reading is computed and has a verdict of its own. `make
+experiments-quick` computes fewer points and finds the same verdicts, or the page says why not; no verdict is fixed in
+the code (`tests/experiments/`).
+
 """
 
 
@@ -53,5 +57,7 @@ def _page(title: str, own: list[Done]) -> str:
         parts += [f"\n![{d.where}: {d.claim}]({name})\n" for name in d.pictures]
         if d.differs:
             parts.append(f"\n*What differs.* {d.differs}\n")
+        if d.quick:
+            parts.append(f"\n*The quick version* may find another verdict: {d.quick}\n")
         parts.append(f"\nNumbers: [{d.name}.csv]({d.name}.csv). Computed in {d.seconds:.0f} s.\n")
     return "".join(parts)

@@ -60,10 +60,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=Path, nargs="+", help="Parquet files with the population")
     parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument(
+        "--csv", type=Path, help="write the figures there, too: docs/population-estimates.csv"
+    )
     chosen = parser.parse_args(arguments)
+    measured = measure(chosen.files, chosen.repetitions)
+    if chosen.csv is not None:
+        lines = [",".join(("columns", "fraction", "truth", *UNIQUES))]
+        lines += [
+            ",".join([f"{row['columns']}", f"{row['fraction']}", f"{row['truth']:.6f}"]
+                     + [f"{row[name]:.6f}" if name in row else "" for name in UNIQUES])
+            for row in measured
+        ]  # fmt: skip
+        chosen.csv.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("| columns | sampled | truly unique | " + " | ".join(UNIQUES) + " | estimate ÷ truth |")
     print("| --- " * (len(UNIQUES) + 4) + "|")
-    for row in measure(chosen.files, chosen.repetitions):
+    for row in measured:
         shares = [float(row[name]) for name in UNIQUES if name in row]
         shown = " | ".join(f"{row[name]:.4f}" if name in row else "no answer" for name in UNIQUES)
         ratios = [share / float(row["truth"]) for share in shares]

@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task
+from experiments.common import Experiment, Outcome, Verdict, mean_and_error, task, verdict_of
 from experiments.hierarchies import SENSITIVE, at_most_one_in, columns
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary, Target
+from maskwright.domain.method import Part
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.report.charts import Chart, Series
 
@@ -33,9 +34,7 @@ def one_run(m: int, size: int, seed: int) -> dict[str, float | None]:
         method = AlphaKLocal()
         grouping = method.group(ready)
         made = time.process_time()
-        target = Target(
-            grouping, ready.search, method, ready.context, weights=ready.weights, levels=ready.levels
-        )
+        target = Target.of(Part("data", ready, method, grouping, ready.search))
         found = Minimality().run(target, Adversary("knows-method", knows_method=True)).measures
         done = time.process_time()
     (problematic,) = found["problematic"]
@@ -123,10 +122,7 @@ def judged(rows: Sequence[Mapping[str, Any]], ms: Sequence[int], sizes: Sequence
         f"Of the four trends, {_listed(claims, True)} hold ((d): within 0.15 of 0.9), {_listed(claims, False)} not"
         + (f", {_listed(claims, None)} cannot be decided." if None in claims.values() else ".")
     )
-    verdict: Verdict = (
-        "holds" if all(claims.values()) else "holds in part" if any(claims.values()) else "does not hold"
-    )
-    return text, verdict
+    return text, verdict_of([held is True for held in claims.values()])
 
 
 def _listed(claims: Mapping[str, bool | None], which: bool | None) -> str:

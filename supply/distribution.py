@@ -150,6 +150,10 @@ def main() -> None:
         assert "MAY BE PUBLISHED" in shown, shown
         plain, same = installed(source, folder, "source", path)
         assert plain == "[]", f"compiled without a compiler: {plain}"
+        said = run(
+            folder / "source" / "bin" / "maskwright", "--version", cwd=folder / "source-work", path=path
+        )
+        assert "there was no compiler" in said, said
         assert same == tables, "the plain twins make another release than the kernels"
         size = wheel.stat().st_size / 2**20
         print(

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements-dev.txt"
 CONSTRAINTS = ROOT / "constraints.txt"
-EXTRAS = ("frames", "predict", "files", "postgres", "spark")
+EXTRAS = ("frames", "predict", "redact", "files", "postgres", "spark")
 HEADER = """\
 # The versions that Maskwright is developed and tested with, each with the hashes of its files.
 # Made by `make lock`; installed by `make setup`. The least versions are in pyproject.toml (`make test-minimum`).

@@ -28,7 +28,7 @@ VENDORED = ROOT / "src" / "maskwright" / "workbench" / "static" / "vendor" / "RE
 # the MPL ask for changes to the package itself to be passed on; Maskwright changes none.
 ALLOWED = {
     "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "MIT-CMU", "ISC", "PSF-2.0", "Python-2.0", "Zlib", "CC0-1.0",
-    "0BSD", "MPL-2.0", "LGPL-3.0-only", "LGPL-3.0-or-later", "BSL-1.0", "Unlicense",
+    "0BSD", "MPL-2.0", "LGPL-2.1-or-later", "LGPL-3.0-only", "LGPL-3.0-or-later", "BSL-1.0", "Unlicense",
 }  # fmt: skip
 # Packages under another licence, and why they may be asked for; the page says so, too
 EXCEPTIONS = {
@@ -46,6 +46,7 @@ NAMES = {
     "bsd-3-clause": "BSD-3-Clause", "new bsd": "BSD-3-Clause", "bsd 3-clause license": "BSD-3-Clause",
     "python software foundation license": "PSF-2.0", "psf-2.0": "PSF-2.0",
     "gnu lesser general public license v3 (lgplv3)": "LGPL-3.0-only", "lgplv3": "LGPL-3.0-only",
+    "gnu lesser general public license v2 or later (lgplv2+)": "LGPL-2.1-or-later", "lgpl": "LGPL-2.1-or-later",
     "gnu general public license v2 (gplv2)": "GPL-2.0-only",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0", "isc license (iscl)": "ISC",
 }  # fmt: skip
@@ -168,7 +169,8 @@ Inside of Maskwright are these scripts of the workbench, with their licences
 | --- | --- | --- |
 {scripts}
 
-The bundled Adult table is UCI's (CC BY 4.0), its hierarchies are ARX's (Apache-2.0).
+The bundled Adult table is UCI's (CC BY 4.0), its hierarchies are ARX's (Apache-2.0). The list of common names that
+direct identifiers are found with is Faker's (MIT).
 """
 
 

@@ -1,12 +1,12 @@
 """Settings for all tests."""
 
+import gc
 import io
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -23,6 +23,13 @@ from tests.patients import POLICY, Command, Outcome, patients, write_csv
 _STATE = os.path.join(tempfile.gettempdir(), f"maskwright-test-state-{os.getpid()}-{os.urandom(6).hex()}")  # noqa: PTH118
 os.environ["MASKWRIGHT_STATE"] = _STATE
 os.environ.pop("MASKWRIGHT_KEY_FILE", None)
+
+# Signals as in a terminal, also for the processes that tests start: in the background of a shell, or under nohup, they
+# are ignored, and a process hands that on to those that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 # The number of examples is that of all properties. Machines are shared and noisy: how long one takes says nothing.
 settings.register_profile("maskwright", deadline=None, max_examples=amount(20, 1_000))
@@ -46,33 +53,46 @@ def pytest_runtest_teardown() -> None:
 def pytest_unconfigure() -> None:
     import shutil
 
+    gc.unfreeze()
     shutil.rmtree(_STATE, ignore_errors=True)
 
 
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attacks that draw possible worlds take a tenth of their seconds: for tests of releases, whose beliefs are
-    tested elsewhere. The long run gives them all their time."""
-    from maskwright.attacks._minimality import enumeration
-    from maskwright.worlds.sampling import world_sampler
+gc.disable()  # while the tests are collected
 
-    def spent(clock: world_sampler._SamplingClock) -> float:
-        return 10 * (time.thread_time() - clock.started)
 
-    usual = enumeration._Enumeration._too_long
-    if not LONG:
-        monkeypatch.setattr(world_sampler._SamplingClock, "spent", property(spent))
-        monkeypatch.setattr(
-            enumeration._Enumeration, "_too_long", lambda self, parts=1: usual(self, 10 * parts)
-        )
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all modules stay until the end: looking through them again and again for what is not
+    needed took a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
+    gc.enable()
+
+
+# Folders whose tests are about what is believed, and how sure that is
+PATIENT = ("attacks", "differential", "experiments", "golden", "promise", "worlds")
 
 
 @pytest.fixture
-def listening() -> Iterator[None]:
-    """Ctrl-C as in a terminal: a process that was started in the background of a shell may ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def unhurried() -> None:
+    """Attacks take all their seconds: for a test, elsewhere, of what they find."""
+
+
+@pytest.fixture(autouse=True)
+def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Attacks on possible worlds take a tenth of their seconds where others test what they find."""
+    from maskwright.runtime.time_budget import TimeBudget
+    from maskwright.worlds.sampling.world_sampler import WorldBudget
+
+    def shortened(budget: WorldBudget, times: int = 1) -> TimeBudget:
+        return TimeBudget(budget.seconds * times / 10)
+
+    wanted = "unhurried" in request.fixturenames
+    # not `monkeypatch`: what a test patches would then stay until its other fixtures have ended
+    with pytest.MonkeyPatch.context() as patched:
+        if not LONG and not wanted and folder_of(request.node.nodeid) not in PATIENT:
+            patched.setattr(WorldBudget, "time", shortened)
+        yield
 
 
 @pytest.fixture
@@ -115,6 +135,13 @@ def maskwright(tmp_path: Path, command_process: Command) -> Command:
         return Outcome(subprocess.CompletedProcess(listed, code, out.getvalue(), err.getvalue()))
 
     return command_process if LONG else command
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: some tests wait for a browser, a server or a disk."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable + 1
 
 
 TOGETHER = ("spark", "postgres", "browser")  # folders whose tests share a server, a cluster or a browser

@@ -34,7 +34,7 @@ columns:
   zip: {role: quasi-identifier, hierarchy: {mask: right}}
   sex: {role: quasi-identifier, hierarchy: suppress}
   disease: sensitive
-  ward: insensitive
+  ward: {role: insensitive, near_unique: allow}
 require:
   - {model: k-anonymity, k: 4}
   - {model: simple-l-diversity, l: 2, use: gate}

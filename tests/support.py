@@ -29,6 +29,7 @@ from maskwright.domain.rules import (
     Recursive,
     Rule,
     ShareAtMost,
+    SharesWithin,
     SizeAtLeast,
 )
 from maskwright.domain.summary import Summary
@@ -154,6 +155,12 @@ def passes(rule: Rule, size: int, counts: dict[int, int]) -> bool:
     if isinstance(rule, ShareAtMost):
         sets = rule.sets if rule.sets is not None else [(v,) for v in counts if v]
         return all(sum(counts.get(v, 0) for v in s) <= rule.share * size for s in sets)
+    if isinstance(rule, SharesWithin):
+        n = sum(c for v, c in counts.items() if v)
+        values = [v for v in range(1, len(rule.most)) if rule.absent or counts.get(v)]
+        if n == 0:
+            return not rule.absent
+        return all(rule.least[v] * n <= counts.get(v, 0) <= rule.most[v] * n for v in values)
     left = {v: c for v, c in counts.items() if c and (v or rule.missing == "value")}
     n = sum(left.values())
     if isinstance(rule, EntropyAtLeast):

@@ -27,6 +27,14 @@ ADDRESSES = [
     f"https://bob:{PASSWORD}@h/patients.csv",
     f"postgresql://h/db?user=bob&password={PASSWORD}",
 ]
+# other ways to write one: hidden in every text, tried with few commands
+ODD_ADDRESSES = [
+    f"//bob:{PASSWORD}@h/db",
+    f"mssql+pyodbc:///?odbc_connect=Driver%3D%7Bx%7D%3BPWD%3D{PASSWORD}",
+    f"https://h/patients.csv?token={PASSWORD}",
+    f"https://h/patients.csv?X-Amz-Date=1&X-Amz-Signature={PASSWORD}",
+    f"s3://a-key:{PASSWORD}@bucket/patients.csv",
+]
 COMMANDS = {
     "anonymize": ["anonymize", "ADDRESS", "-p", "policy.yaml", "-o", "new"],
     "its policy": ["anonymize", "patients.csv", "-p", "ADDRESS", "-o", "new"],
@@ -34,6 +42,9 @@ COMMANDS = {
     "into": ["anonymize", "patients.csv", "-p", "policy.yaml", "-o", "new", "--into", "t", "--database", "ADDRESS"],
     "table": ["anonymize", "ADDRESS", "--table", "a.b.c", "-p", "policy.yaml", "-o", "new"],
     "init": ["init", "ADDRESS", "-o", "new"],
+    "advise": ["advise", "ADDRESS", "-o", "new"],
+    "check": ["check", "patients.csv", "ADDRESS"],
+    "policy of a check": ["check", "patients.csv", "-p", "ADDRESS"],
     "verify": ["verify", "ADDRESS"],
     "attack": ["attack", "ADDRESS"],
     "audit": ["audit", "ADDRESS", "--qi", "age"],
@@ -56,6 +67,22 @@ def test_no_message_shows_a_password(
     said = capsys.readouterr()
     assert PASSWORD not in said.out + said.err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("address", ODD_ADDRESSES)
+def test_nor_however_the_address_is_written(
+    table: Path, policy: Path, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in ("anonymize", "its policy", "verify", "audit"):
+        words = [address if word == "ADDRESS" else word for word in COMMANDS[place]]
+        words = [
+            str({"policy.yaml": policy, "patients.csv": table, "new": tmp_path / "new"}.get(w, w))
+            for w in words
+        ]
+        assert commands.main(words) == 2
+        said = capsys.readouterr()
+        assert PASSWORD not in said.out + said.err
+    assert "a key=5, a sign=3 and k=2 stay" in without_passwords("a key=5, a sign=3 and k=2 stay")
 
 
 @pytest.mark.parametrize("file", ["hierarchy", "population"])

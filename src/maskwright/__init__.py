@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import contextlib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maskwright.version import __version__
 
 if TYPE_CHECKING:
-    from maskwright import attacks, methods, metrics, models
+    from maskwright import attacks, errors, methods, metrics, models, plugins
     from maskwright.api import (
         anonymize,
         attack,
         audit,
+        check,
         compare,
+        load,
         minimal_nodes,
         plan_frontier,
         policy_schema,
+        read_release,
         suggest_policy,
+        verify,
     )
     from maskwright.domain.release import Release
     from maskwright.engines.readers.postgres import Postgres
+    from maskwright.errors import (
+        Cancelled,
+        DestinationError,
+        HierarchyError,
+        InputError,
+        MaskwrightError,
+        NotVerified,
+        PolicyError,
+        PolicyNotMet,
+        UsageError,
+    )
+    from maskwright.hierarchies import dates, file, groups, intervals, library, mask, suppress, tree
     from maskwright.methods.alpha_k_local import AlphaKLocal
     from maskwright.methods.anatomy import Anatomy
     from maskwright.methods.codip import Codip
+    from maskwright.methods.dp_sample import DpSample
     from maskwright.methods.greedy_grouping import GreedyGrouping
     from maskwright.methods.incognito import Incognito
     from maskwright.methods.local_recoding import LocalRecoding
+    from maskwright.methods.local_suppression import LocalSuppression
     from maskwright.methods.mask import Mask
     from maskwright.methods.mondrian import Mondrian
     from maskwright.methods.optimal_lattice import OptimalLattice
@@ -43,15 +61,19 @@ if TYPE_CHECKING:
     from maskwright.models.distinct_l_diversity import DistinctLDiversity
     from maskwright.models.entropy_l_diversity import EntropyLDiversity
     from maskwright.models.highest_risk import HighestRisk
+    from maskwright.models.individual_risk import IndividualRisk
     from maskwright.models.k_anonymity import KAnonymity
     from maskwright.models.k_map import KMap
     from maskwright.models.ke_anonymity import KeAnonymity
     from maskwright.models.m_confidentiality import MConfidentiality
     from maskwright.models.nt_closeness import NtCloseness
     from maskwright.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
+    from maskwright.models.population_uniqueness import PopulationUniqueness
     from maskwright.models.recursive_cl_diversity import RecursiveClDiversity
     from maskwright.models.simple_l_diversity import SimpleLDiversity
     from maskwright.models.t_closeness import TCloseness
+    from maskwright.plugins import register
+    from maskwright.policy.draft import PolicyDraft
     from maskwright.policy.policy import Policy
     from maskwright.recoder import Recoder
 
@@ -64,13 +86,29 @@ _HOME = {
     "anonymize": "maskwright.api",
     "attack": "maskwright.api",
     "audit": "maskwright.api",
+    "check": "maskwright.api",
     "compare": "maskwright.api",
     "minimal_nodes": "maskwright.api",
     "plan_frontier": "maskwright.api",
     "policy_schema": "maskwright.api",
+    "load": "maskwright.api",
+    "read_release": "maskwright.api",
     "suggest_policy": "maskwright.api",
-}
-_MODULES = ("attacks", "methods", "metrics", "models")
+    "verify": "maskwright.api",
+    "PolicyDraft": "maskwright.policy.draft",
+    "register": "maskwright.plugins",
+    **dict.fromkeys(
+        ("dates", "file", "groups", "intervals", "library", "mask", "suppress", "tree"), "maskwright.hierarchies"
+    ),
+    **dict.fromkeys(
+        (
+            "Cancelled", "DestinationError", "HierarchyError", "InputError", "MaskwrightError", "NotVerified",
+            "PolicyError", "PolicyNotMet", "UsageError",
+        ),
+        "maskwright.errors",
+    ),
+}  # fmt: skip
+_MODULES = ("attacks", "errors", "methods", "metrics", "models", "plugins")
 _REGISTRIES = (
     "models",
     "methods",
@@ -83,26 +121,39 @@ __all__ = [
     "AverageRisk",
     "BeliefAtMost",
     "BetaLikeness",
+    "Cancelled",
     "CkSafety",
     "Codip",
     "DeltaDisclosure",
     "DeltaPresence",
+    "DestinationError",
     "DistinctLDiversity",
+    "DpSample",
     "EntropyLDiversity",
     "GreedyGrouping",
+    "HierarchyError",
     "HighestRisk",
     "Incognito",
+    "IndividualRisk",
+    "InputError",
     "KAnonymity",
     "KMap",
     "KeAnonymity",
     "LocalRecoding",
+    "LocalSuppression",
     "MConfidentiality",
     "Mask",
+    "MaskwrightError",
     "Mondrian",
+    "NotVerified",
     "NtCloseness",
     "OptimalLattice",
     "PSensitiveKAnonymity",
     "Policy",
+    "PolicyDraft",
+    "PolicyError",
+    "PolicyNotMet",
+    "PopulationUniqueness",
     "Postgres",
     "Recoder",
     "RecursiveClDiversity",
@@ -111,19 +162,35 @@ __all__ = [
     "SimpleLDiversity",
     "SymmetricGrouping",
     "TCloseness",
+    "UsageError",
     "__version__",
     "anonymize",
     "attack",
     "attacks",
     "audit",
+    "check",
     "compare",
+    "dates",
+    "errors",
+    "file",
+    "groups",
+    "intervals",
+    "library",
+    "load",
+    "mask",
     "methods",
     "metrics",
     "minimal_nodes",
     "models",
     "plan_frontier",
+    "plugins",
     "policy_schema",
+    "read_release",
+    "register",
     "suggest_policy",
+    "suppress",
+    "tree",
+    "verify",
 ]
 
 
@@ -133,7 +200,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"maskwright.{name}")
     for registry in _REGISTRIES:
-        with suppress(AttributeError):
+        with contextlib.suppress(AttributeError):
             return import_module(f"maskwright.{registry}").__getattr__(name)
     raise AttributeError(f"module 'maskwright' has no attribute {name!r}")
 

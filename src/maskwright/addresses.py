@@ -7,15 +7,20 @@ import re
 from pathlib import Path
 
 _ADDRESS = re.compile(r"\s*([a-z][a-z0-9+.-]+):/", re.IGNORECASE)  # two letters or more: C:/ is a drive
-_USER = re.compile(r"\b([a-z][a-z0-9+.-]+):/{1,2}([^\s:/@]*):(?:\S*|[^'\"]*)@", re.IGNORECASE)
-_SETTING = re.compile(r"\b(password|passwd|pwd)=[^\s&'\"]+", re.IGNORECASE)
+_USER = re.compile(r"(\b[a-z][a-z0-9+.-]+:/{1,2}|//)([^\s:/@]*):(?:\S*|[^'\"]*)@", re.IGNORECASE)
+_SETTING = re.compile(r"(?:\b|(?<=%3B)|(?<=%26))(password|passwd|pwd)(=|%3D)[^\s&'\"]+", re.IGNORECASE)
+_SIGNED = re.compile(r"([?&][\w.-]*(?:token|sig|secret|key|credential)[\w.-]*=)[^\s&'\"]+", re.IGNORECASE)
 
 
 def without_passwords(text: str) -> str:
-    """A text without the passwords of the addresses in it."""
-    if "@" not in text and "=" not in text:
+    """A text without the passwords, and the keys and signatures, of the addresses in it."""
+    if not any(mark in text for mark in "@=%"):
         return text
-    return _SETTING.sub(r"\1=…", _USER.sub(r"\1://\2:…@", text))
+    return _SIGNED.sub(r"\1…", _SETTING.sub(r"\1\2…", _USER.sub(_hidden, text)))
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return f"{found[1].rstrip('/')}//{found[2]}:…@"
 
 
 def scheme_of(source: object) -> str | None:

@@ -68,7 +68,7 @@ class DestinationError(MaskwrightError):
 
 class PolicyNotMet(MaskwrightError):  # noqa: N818 - it is a finding, not a fault of the program
     exit_code = 1
-    alternatives: object = None  # what else would do, where that was tried
+    alternatives: object = None  # what else would work, where that was tried
 
 
 class NotVerified(MaskwrightError):  # noqa: N818

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from maskwright.attacks import absence
 from maskwright.attacks.absence import Absence, violating_shares
 from maskwright.domain.adversary import Adversary
+from maskwright.domain.beliefs import NOT_COMPUTED
+from maskwright.pipeline.attacking import attack_target
 from tests.attacks.test_minimality import model, publish
 from tests.oracles.absent_people import dropped_class
 
@@ -116,3 +118,15 @@ def test_where_it_does_not_apply() -> None:
     by_distinct = publish([*ROWS[:30], *[("4", "y", "q")] * 3], "optimal-lattice", other, **FAILING)
     assert by_distinct.grouping.dropped_rows == 3
     assert not Absence().applies(by_distinct)
+    assert not any(Absence().unable(target) for target in (starred, by_size))
+    [told] = attack_target(by_distinct, ["absence"], Adversary("knows-method", knows_method=True))
+    assert (told.kind, told.worst.after) == (NOT_COMPUTED, 1)
+    assert "3 people are missing because of their values" in told.worst.why
+    by_shares = publish(ROWS, "optimal-lattice", models, **FAILING)
+    assert Absence().applies(by_shares)
+    [both] = attack_target(
+        [by_shares, by_distinct], ["absence"], Adversary("knows-method", knows_method=True)
+    )
+    assert (both.kind, both.worst.why) == (NOT_COMPUTED, told.worst.why), (
+        "what one table tells bounds not the other"
+    )

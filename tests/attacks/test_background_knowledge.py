@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.errors import PolicyError
 from tests.attacks.build import Values, release, target_of
 from tests.oracles.knowledge import FIGURE_3, Worlds
 from tests.support import summarise
@@ -33,7 +34,7 @@ def test_figure_3() -> None:
     assert found.worst.whom == "each of the 5 people with zip group 1 (class 1) and somebody who knows 1 fact"
     assert found.worst.why == (
         "s: knowing that a person of class 1 does not have lung cancer: "
-        "the belief that a person of class 1 has flu is 2/3 (0.6667)"
+        "the belief that a person of class 1 has flu is 66.67 % (2/3)"
     )
     measures = found.measures["attributes"]["s"]
     assert measures["implications"][:3] == [Fraction(2, 5), Fraction(2, 3), 1]
@@ -98,5 +99,5 @@ def test_columns_with_several_values_per_person_are_left_out() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="most"):
+    with pytest.raises(PolicyError, match="most"):
         BackgroundKnowledge(most=-1)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks._joined_tables import JoinedPeople, joined_beliefs, link_rows
+from maskwright.attacks import intersection
+from maskwright.attacks.intersection import JoinedPeople, joined_beliefs, link_rows
+from maskwright.cli import main
 from maskwright.domain.beliefs import Beliefs
 from maskwright.errors import UsageError
 from maskwright.pipeline.attacking import target_of
-from maskwright.worlds.statements.joined_releases import matching_shares
+from maskwright.worlds.statements.fact_beliefs import matching_shares
+from tests.amounts import amount
 
 Rows = list[tuple[str, ...]]
 
@@ -51,6 +57,7 @@ def attack(releases: Any, name: Any, **options: Any) -> Beliefs:
 TABLE = st.lists(st.tuples(*(st.sampled_from(v) for v in ("12", "xy", "abc", "uv"))), min_size=2, max_size=7)
 
 
+@settings(max_examples=amount(10, 1_000))
 @given(TABLE)
 def test_background_join_is_the_worst_over_classes_known_values_and_targets(rows: Rows) -> None:
     made = release(rows, "ab", {"q": ["1"]})
@@ -119,6 +126,7 @@ def consistent(rows: Rows, column: int, groupings: Sequence[Sequence[int]]) -> l
     return [w for w in itertools.product(values, repeat=len(rows)) if shown(w) == true]
 
 
+@settings(max_examples=amount(10, 1_000))
 @given(
     st.lists(
         st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("abc")),
@@ -165,7 +173,7 @@ def test_large_components_are_fitted_and_say_so() -> None:
 
 
 def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maskwright.attacks import _joined_tables
+    from maskwright.attacks import intersection
 
     draw = np.random.default_rng(2)
     rows: Rows = [(str(i % 2), "xy"[i // 2 % 2], "ab"[draw.integers(2)]) for i in range(40)]
@@ -174,7 +182,7 @@ def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> Non
     cells = JoinedPeople.of(targets).cells([0, 1])
     exact = joined_beliefs(cells, counts)
     assert exact.exact.all()
-    monkeypatch.setattr(_joined_tables, "MOST_PEOPLE", 0)
+    monkeypatch.setattr(intersection, "MOST_PEOPLE", 0)
     fitted = joined_beliefs(cells, counts)
     assert not fitted.exact.any()
     assert np.abs(fitted.of - exact.of).max() < 0.02
@@ -182,14 +190,222 @@ def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_releases_of_other_people_are_refused() -> None:
     first = release([("1", "x", "a"), ("2", "x", "b")], "a", {})
-    other = release([("1", "x", "a"), ("2", "y", "b")], "a", {})
-    with pytest.raises(UsageError, match="same people"):
+    other = release([("1", "z", "a"), ("2", "y", "b")], "a", {})
+    with pytest.raises(UsageError, match="not about the same people"):
         mw.attack([first, other], "intersection")
+
+
+# --- releases about overlapping people ----------------------------------------------------------------
+
+ALL = {"p": ["1"], "q": ["1"]}
+
+
+def two_hospitals(common: int) -> tuple[mw.Release, mw.Release]:
+    """The values of the specification; so many people have been in both, and are the first of either."""
+    first = ["flu", "HIV", "flu", "cold"]
+    second = [*first[:common], *(v for v in ("HIV", "flu", "burn") if v not in first[:common])]
+    return (
+        release([(str(i), "x", v) for i, v in enumerate(first)], "a", ALL),
+        release([(str(i if i < common else 9 - i), "x", v) for i, v in enumerate(second)], "a", ALL),
+    )
+
+
+@pytest.mark.parametrize(("common", "worst"), [(1, Fraction(2, 3)), (2, Fraction(1))])
+def test_two_hospitals_with_common_patients(common: int, worst: Fraction) -> None:
+    """One common patient of {flu, flu, HIV, cold} and {HIV, flu, burn}: flu 2/3; two: the third one has the burn."""
+    found = attack(list(two_hospitals(common)), "intersection")
+    assert found.kind == "exact"
+    assert found.worst.after == worst
+    assert found.measures["people"] == {
+        "known": "matched", "in_several_tables": common, "in_any": 7 - common,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("common", "flu", "hiv"),
+    [(1, Fraction(2, 3), Fraction(1, 3)), (2, Fraction(1, 2), Fraction(1, 2))],
+)
+def test_the_published_beliefs_about_common_patients(common: int, flu: Fraction, hiv: Fraction) -> None:
+    """The weight of a value is the product of how often both hospitals have it; nobody common has a cold or burn."""
+    targets = [target_of(r) for r in two_hospitals(common)]
+    cells = JoinedPeople.of(targets).cells([0, 1])
+    shown = [t.grouping.published_classes.sensitive["a"] for t in targets]
+    values = sorted({v for c in shown for v in c.values})
+    counts = [
+        replace(
+            c, values=tuple(values), codes=np.array([0, *(1 + values.index(v) for v in c.values)])[c.codes]
+        )
+        for c in shown
+    ]
+    found = joined_beliefs(cells, counts)
+    both = int(np.flatnonzero((cells.classes >= 0).all(axis=0))[0])
+    assert {values[code - 1]: share for code, share in found.fractions[both].items()} == {
+        "flu": flu,
+        "HIV": hiv,
+    }
+
+
+PEOPLE = st.lists(
+    st.tuples(st.sampled_from("12"), st.sampled_from("xy"), st.sampled_from("abc"), st.integers(1, 3)),
+    min_size=2,
+    max_size=6,
+    unique_by=lambda row: row[:2],
+)
+
+
+@settings(max_examples=amount(15, 1_000))
+@given(PEOPLE, st.booleans())
+def test_overlapping_people_against_all_worlds(people: list[tuple[str, str, str, int]], listed: bool) -> None:
+    """Everybody is in the first table (1), the second (2) or both (3); every dealing that fits both is counted."""
+    inside = [[i for i, row in enumerate(people) if row[3] & bit] for bit in (1, 2)]
+    if not all(inside) or not set(inside[0]) & set(inside[1]):
+        return
+    made = [
+        release([people[i][:3] for i in inside[0]], "a", {"q": ["1"]}),
+        release([people[i][:3] for i in inside[1]], "a", {"p": ["1"]}),
+    ]
+    worlds = list(itertools.product("abc", repeat=len(people)))
+    for column, members in enumerate(inside):
+        for key in {people[i][column] for i in members}:
+            group = [i for i in members if people[i][column] == key]
+            true = Counter(people[i][2] for i in group)
+            worlds = [w for w in worlds if Counter(w[i] for i in group) == true]
+    worst = max(
+        Fraction(sum(w[i] == v for w in worlds), len(worlds)) for i in range(len(people)) for v in "abc"
+    )
+    rows = [
+        {"person": str(i), "release": str(r + 1), "p": people[i][0], "q": people[i][1]}
+        for r, members in enumerate(inside)
+        for i in members
+    ]
+    found = attack(made, mw.attacks.Intersection(people=rows) if listed else "intersection")
+    assert (found.kind, found.worst.after) == ("exact", worst)
+
+
+def test_the_command_takes_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value, other in (("r1", "1", "b"), ("r2", "2", "c")):
+        release([(value, "x", "a"), (value, "x", other)], "a", {}).save(tmp_path / name)
+    people = tmp_path / "people.csv"
+    people.write_text("person,release,p,q\nA,1,1,x\nA,2,2,x\n")
+    places = [str(tmp_path / "r1"), str(tmp_path / "r2")]
+    assert main(["attack", *places, "--people", str(people), "--json"]) == 0
+    found = {b["attack"]: b for b in json.loads(capsys.readouterr().out)["beliefs"]}
+    assert found["intersection"]["worst"]["after"] == 1
+    assert main(["attack", *places, "--attack", "intersection"]) == 2
+    assert "not about the same people" in capsys.readouterr().err
+    assert main(["attack", places[0], "--people", str(people)]) == 2
+    assert "several releases" in capsys.readouterr().err
+
+
+def test_a_list_says_who_is_the_same() -> None:
+    """By their quasi-identifiers nobody is in both: one who moved between the releases is, and only the list knows."""
+    first = release([("1", "x", v) for v in "ab"], "a", {})
+    second = release([("2", "y", v) for v in "ac"], "a", {})
+    rows = [
+        {"person": "A", "release": "1", "p": "1", "q": "x"},
+        {"person": "A", "release": "2", "p": "2", "q": "y"},
+    ]
+    found = attack([first, second], mw.attacks.Intersection(people=rows))
+    assert (found.worst.after, found.kind) == (
+        1,
+        "exact",
+    )  # a is all that both classes have, so b and c are the others'
+    assert found.measures["people"] == {"known": "listed", "in_several_tables": 1, "in_any": 3}
+    for wrong, problem in (
+        ([{"release": "1", "p": "1", "q": "x"}], "'person'"),
+        ([{"person": "A", "release": "3", "p": "1", "q": "x"}], "'3'"),
+        ([{"person": "A", "release": "1", "p": "1"}], "'q'"),
+        ([{"person": "A", "release": "1", "p": "7", "q": "x"}], "nobody"),
+        ([rows[0], rows[0]], "again"),
+        ([rows[0] | {"person": str(i)} for i in range(3)], "3 people"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            attack([first, second], mw.attacks.Intersection(people=wrong))
+
+
+def test_tables_that_contradict_each_other_are_about_different_people() -> None:
+    first, second = (release([("1", "x", v)] * 2, "a", {}) for v in "ab")
+    found = attack([first, second], "intersection")
+    assert found.measures["contradicted_people"] == 2
+    assert found.kind == "estimated"
+
+
+# --- people with equal quasi-identifiers, in several classes ----------------------------------------------
+
+
+def anatomy(people: Sequence[tuple[str, str, str]], seed: int) -> mw.Release:
+    """Buckets of two; everybody has a name, an age that others share, and a value."""
+    made = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": "suppress"}, "ill": "sensitive"},
+        "require": [{"model": "simple-l-diversity", "l": 2, "use": "gate"}],
+        "method": {"name": "anatomy", "l": 2}, "recoding": "bucketize",
+    }  # fmt: skip
+    return mw.anonymize(pd.DataFrame([p[1:] for p in people], columns=["age", "ill"]), made, seed=seed)
+
+
+def ways_to_group(made: mw.Release, people: Sequence[tuple[str, str, str]], world: dict[str, str]) -> int:
+    """In how many ways these people can be in the classes, by their ages and the values that they have in a world."""
+    grouping = made.grouping
+    ages, allocation = grouping.summary.attributes[0].values, grouping.allocation
+    held = grouping.published_classes.sensitive["ill"]
+    shown: dict[int, Counter[str]] = {}
+    for g, code, n in zip(held.owner.tolist(), held.codes.tolist(), held.counts.tolist(), strict=True):
+        shown.setdefault(g, Counter())[held.values[code - 1]] += n
+    slots: dict[str, list[int]] = {}
+    entries = zip(*(x.tolist() for x in (allocation.tuples, allocation.groups, allocation.rows)), strict=True)
+    for t, g, rows in entries:
+        slots.setdefault(ages[grouping.summary.codes[0, t] - 1], []).extend([g] * rows)
+    by_age = [[p for p in people if p[1] == age] for age in slots]
+    orders = [set(itertools.permutations(groups)) for groups in slots.values()]
+    found = 0
+    for chosen in itertools.product(*orders):
+        dealt: dict[int, Counter[str]] = {}
+        for mine, groups in zip(by_age, chosen, strict=True):
+            for person, g in zip(mine, groups, strict=True):
+                if g >= 0:
+                    dealt.setdefault(g, Counter())[world[person[0]]] += 1
+        found += dealt == shown
+    return found
+
+
+@pytest.mark.parametrize("number", range(amount(6, 400)))
+def test_people_with_equal_quasi_identifiers_against_all_worlds(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person is one person in both releases, and nobody knows which of those of the same age."""
+    draw = np.random.default_rng(number)
+    several = list(zip("pqrstu", draw.choice(list("12"), 6).tolist(), "abcabc", strict=True))
+    inside = [several, several] if number % 2 else [several[:4], several[2:]]
+    made = [anatomy(people, seed) for seed, people in enumerate(inside)]
+    names = [p[0] for p in several]
+    worlds = {}
+    for values in itertools.product("abc", repeat=6):
+        world = dict(zip(names, values, strict=True))
+        worlds[values] = ways_to_group(made[0], inside[0], world)
+        worlds[values] *= ways_to_group(made[1], inside[1], world) if worlds[values] else 0
+    total = sum(worlds.values())
+    truth = max(
+        Fraction(sum(n for w, n in worlds.items() if w[i] == v), total) for i in range(6) for v in "abc"
+    )
+    rows = [
+        {"person": p[0], "release": str(r + 1), "age": p[1]}
+        for r, people in enumerate(inside)
+        for p in people
+    ]
+    found = attack(made, mw.attacks.Intersection(people=rows))
+    assert (found.kind, found.worst.after) == ("exact", truth)
+    assert (found.measures["certain_people"] > 0) == (truth == 1)
+    monkeypatch.setattr(intersection, "MOST_PEOPLE", 0)
+    fitted = attack(made, mw.attacks.Intersection(people=rows))
+    assert fitted.kind == "estimated"
+    assert abs(fitted.worst.after - truth) < Fraction(1, 4), "it is right in the limit of large classes"
+    assert truth == 1 or fitted.measures["certain_people"] == 0
 
 
 # --- different attributes -----------------------------------------------------------------------------
 
 
+@settings(max_examples=amount(10, 1_000))
 @given(TABLE)
 def test_different_attributes_add_nothing(rows: Rows) -> None:
     apart = release(rows, "ab", {"q": ["1"]}, {"name": "codip", "plan": [["a"], ["b"]]})
@@ -218,6 +434,7 @@ def brute_link(first: Sequence[str], second: Sequence[str]) -> Fraction:
     return best
 
 
+@settings(max_examples=amount(10, 1_000))
 @given(st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("xy")), min_size=2, max_size=5))
 def test_links_between_rows_are_those_of_all_correspondences(people: list[tuple[str, str]]) -> None:
     rows: Rows = [(p, q, "ab"[i % 2]) for i, (p, q) in enumerate(people)]
@@ -233,6 +450,7 @@ SETS = st.lists(
 )
 
 
+@settings(max_examples=amount(10, 1_000))
 @given(SETS)
 def test_values_of_one_set_in_two_tables_depend_on_each_other(people: list[tuple[str, set[str]]]) -> None:
     every = sorted(set().union(*(s for _, s in people)))

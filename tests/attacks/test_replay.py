@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from maskwright.attacks._minimality.enumeration import every_world
 from maskwright.attacks._minimality.replay import Again, believed_in, blocks_of, replay_method
 from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks._shared.secrets import secrets_of
@@ -199,6 +200,7 @@ def test_rare_methods_say_so() -> None:
 def drawn(target: Target, draws: int, seed: int) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorldSpace, "worlds", lambda self, limit: [limit + 1] * self.n_blocks)
+        patch.setattr(WorldSpace, "tables", lambda *_: None)
         patch.setattr(world_sampler, "RARE", 0.0)
         real = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda s=None: real(seed * 1000 + (s or 0)))
@@ -320,3 +322,37 @@ def test_even_cuts_under_any_requirement(
     for i, unit in zip(found.places.tuples.tolist(), found.places.unit.tolist(), strict=True):
         for s, (value,) in enumerate(secrets.sets):
             assert beliefs.exact(unit, s) == Fraction(held[i, value], kept)
+
+
+TOLD = [("3", "x", "r"), ("4", "y", "p"), ("1", "x", "p"), ("4", "y", "p"), ("2", "y", "q"), ("2", "x", "q")]
+
+
+@pytest.mark.long
+def test_rows_that_are_taken_back_at_random() -> None:
+    """(α,k) local recoding: where labels say who is in which group, drawn worlds agree with all of them, listed."""
+    target = publish(TOLD, "alpha-k-local", [model("alpha-k-anonymity", alpha="2/3", k=2)])
+    listed = every_world(target, WorldBudget(20_000, 60.0))
+    assert listed is not None
+    drawn_ = replay_method(target, WorldBudget(1_500, 60.0))
+    [secrets] = secrets_of(target)
+    exact, found = (believed_in(target, secrets, x) for x in (listed, drawn_))
+    assert listed.places.tuples_of_units.tolist() == drawn_.places.tuples_of_units.tolist()
+    assert (found.kind == 1).all(), "sampled"
+    assert (found.low - 1e-9 <= exact.estimate).all()
+    assert (exact.estimate <= found.high + 1e-9).all()
+
+
+def test_local_recoding_is_drawn_where_it_comes_out_again() -> None:
+    """Beyond what can be listed: an interval where enough worlds were seen, else what rests on an assumption."""
+
+    def rows(n: int) -> list[Row]:
+        return [("1234"[i % 4], "xy"[i // 4 % 2], "pqr"[(i * i + i // 4) % 3]) for i in range(n)]
+
+    found = {}
+    for n in (20, 100):
+        target = publish(rows(n), "alpha-k-local", [model("alpha-k-anonymity", alpha="2/3", k=2)])
+        found[n] = Minimality(draws=120, seconds=60).run(target, KNOWS).measures
+    assert "method assumed" not in found[20]
+    assert 20 <= found[20]["looked at"]["worlds kept"] < found[20]["looked at"]["worlds drawn"]
+    assert found[20]["credibility (paper)"]
+    assert found[100]["method assumed"]

@@ -15,6 +15,7 @@ from maskwright.attacks.skewness import Skewness
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.settings import build_registered
+from maskwright.errors import PolicyError
 from maskwright.models import MODELS
 from tests.attacks.build import Values, release
 
@@ -125,5 +126,5 @@ def test_the_bound_is_that_of_the_policy() -> None:
 
 
 def test_width_is_a_share() -> None:
-    with pytest.raises(ValueError, match="less than 1"):
+    with pytest.raises(PolicyError, match="less than 1"):
         Similarity(width=1)  # type: ignore[arg-type]

@@ -64,7 +64,11 @@ def test_tables_share_the_time(parts: tuple[float | None, ...], wanted: list[flo
     ],
 )
 def test_without_sensitive_values_only_these_apply(method: dict[str, Any]) -> None:
-    columns = {"town": "quasi-identifier", "age": "quasi-identifier", "job": "insensitive"}
+    columns = {
+        "town": "quasi-identifier",
+        "age": "quasi-identifier",
+        "job": {"role": "insensitive", "near_unique": "allow"},
+    }
     policy = {
         "version": 1,
         "columns": columns,

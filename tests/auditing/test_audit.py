@@ -12,6 +12,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.auditing.result import IMPOSSIBLE
+from maskwright.cli.commands import main
 from maskwright.domain.exact import to_fraction
 from maskwright.errors import InputError, PolicyError, UsageError
 from maskwright.models import MODELS
@@ -173,6 +174,52 @@ def test_people_with_several_rows(tmp_path: Path) -> None:
     assert measured(audit, "k-anonymity")[0]["k"] == 2
 
 
+@pytest.mark.parametrize("with_policy", [False, True])
+def test_an_identifier_that_repeats_is_a_question(
+    tmp_path: Path, with_policy: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody guesses whether rows that share an identifier are one person's; the policy or the command says so."""
+    rows = [[*row, f"P{i // 2}"] for i, row in enumerate(ROWS)]
+    table = write_csv(tmp_path / "t.csv", shuffled(rows), [*HEADER, "patient_id"])
+    columns = {
+        "zip": "quasi-identifier",
+        "age": "quasi-identifier",
+        "disease": "sensitive",
+        "patient_id": "identifier",
+    }
+    required = [{"model": "k-anonymity", "k": 2}]
+    policy = {"columns": columns, "require": required} if with_policy else None
+    with pytest.raises(UsageError, match=r"'patient_id'.* --unit patient_id, .* --unit none"):
+        mw.audit(table, QI, SENSITIVE, policy=policy)
+    people, each = (mw.audit(table, QI, SENSITIVE, policy=policy, unit=u) for u in ("patient_id", "none"))
+    assert measured(people, "k-anonymity")[0]["k"] == 2 and measured(each, "k-anonymity")[0]["k"] == 3
+    if policy is not None:
+        said = [mw.audit(table, policy={**policy, "unit": unit}) for unit in ("patient_id", "none")]
+        assert [measured(audit, "k-anonymity")[0]["k"] for audit in said] == [2, 3]
+    arguments = ["audit", str(table), "--qi", "zip,age", "--sensitive", "disease"]
+    assert main(arguments) == 2 and "--unit patient_id" in capsys.readouterr().err
+    assert main([*arguments, "--unit", "patient_id"]) in (0, 1) and main([*arguments, "--unit", "none"]) in (
+        0,
+        1,
+    )
+
+
+def test_an_identifier_of_the_original_that_repeats_is_a_question(tmp_path: Path) -> None:
+    """The release does not have the column any more, and its rows are no people."""
+    rows = [[*row, f"P{i // 2}"] for i, row in enumerate(ROWS)]
+    original = write_csv(tmp_path / "o.csv", rows, [*HEADER, "patient_id"])
+    table = write_csv(tmp_path / "t.csv", shuffled(ROWS), HEADER)
+    with pytest.raises(UsageError, match=r"'patient_id' of the original .* say --unit none"):
+        mw.audit(table, QI, SENSITIVE, original=original)
+    with pytest.raises(InputError, match=r"no column 'patient_id', .* say --unit none"):
+        mw.audit(table, QI, SENSITIVE, original=original, unit="patient_id")
+    assert mw.audit(table, QI, SENSITIVE, original=original, unit="none").rows == len(ROWS)
+    columns = dict.fromkeys(QI, "quasi-identifier") | {"disease": "sensitive", "patient_id": "identifier"}
+    audit = mw.audit(table, original=original, policy={"unit": "patient_id", "columns": columns,
+                                                        "require": [{"model": "k-anonymity", "k": 2}]})  # fmt: skip
+    assert any("every figure is about rows" in f.text for f in audit.findings)
+
+
 def test_two_tables_joined_by_a_group(tmp_path: Path) -> None:
     """Exact quasi-identifiers single everybody out; the groups hide who has what."""
     people = [["1", str(20 + i), f"130{i:02d}"] for i in range(4)] + [
@@ -217,7 +264,7 @@ def test_a_population(tmp_path: Path) -> None:
     assert [to_fraction(p["delta_max"]) >= Fraction(2, 3) for p in presence] == [True, True]
     assert Fraction(499, 1000) < to_fraction(presence[1]["delta_min"]) <= Fraction(1, 2)
     [text] = [t for t in kinds(audit, "rows") if "journalist" in t]
-    assert "1/3" in text
+    assert "1 in 3" in text
     assert str(Fraction(2 * Fraction(1, 3) + 3 * Fraction(1, 6)) / 5) in text
 
 

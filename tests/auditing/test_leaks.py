@@ -22,7 +22,7 @@ from maskwright.auditing import leaks
 from maskwright.auditing.order import InOrder, alike_by_chance, column_trend, sorted_inside
 from maskwright.auditing.original import label_reader, stands_for
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.engines.readers.containers import Container
+from maskwright.engines.readers.csv_files import Container
 from tests.patients import POLICY, Command, patients, write_csv
 
 QI, SENSITIVE = ["zip", "age"], ["disease"]

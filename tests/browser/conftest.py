@@ -25,7 +25,12 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 300_000  # ms; machines are shared
+PATIENCE = 120_000  # ms; machines are shared
+# What a page says for some seconds only stays at its root: on a busy machine nobody may look while it is there.
+KEEP_TOASTS = """new MutationObserver(changes => {
+  for (const change of changes) for (const node of change.addedNodes)
+    if (node.classList?.contains("toast")) document.documentElement.dataset.said = node.textContent;
+}).observe(document, {childList: true, subtree: true});"""
 
 
 @dataclass
@@ -39,10 +44,11 @@ class Server:
     url: str = ""
     token: str = ""
     port: int = 0
+    program: tuple[str, ...] = ("-m", "maskwright.cli")
 
     def start(self) -> None:
         command = [
-            sys.executable, "-m", "maskwright.cli", "ui", str(self.tables), "--workspace", str(self.workspace),
+            sys.executable, *self.program, "ui", str(self.tables), "--workspace", str(self.workspace),
             "--port", str(self.port), "--no-browser", "--json", *self.options,
         ]  # fmt: skip
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -95,6 +101,12 @@ class User:
         self.page.get_by_role("navigation", name="Steps").get_by_role("link", name=name).click()
         self.page.wait_for_url(f"**/{name.lower()}")
 
+    def follow(self, name: str, exact: bool = False) -> None:
+        """Click a link, and wait until the page behind it is loaded: before, a click would meet the page that goes."""
+        before = self.page.url
+        self.page.get_by_role("link", name=name, exact=exact).click()
+        self.page.wait_for_url(lambda url: url != before)
+
     def remove(self, model: str) -> None:
         """Every requirement of this model."""
         buttons = self.page.get_by_role("button", name=f"Remove {model}")
@@ -102,8 +114,14 @@ class User:
             buttons.first.click()
 
     def save(self) -> None:
-        self.page.get_by_role("button", name="Save", exact=True).click()
-        self.page.locator(".toast").get_by_text("Saved.").first.wait_for()
+        self.saved_by(self.page.get_by_role("button", name="Save", exact=True).click)
+
+    def saved_by(self, act: Callable[[], None]) -> None:
+        """Do what saves, and wait until the page, which most pages load anew for it, says so."""
+        self.page.evaluate("() => { delete document.documentElement.dataset.said; }")
+        act()
+        self.page.locator('html[data-said^="Saved."]').wait_for(state="attached")
+        self.page.wait_for_load_state()
 
 
 @pytest.fixture(scope="session")
@@ -138,9 +156,12 @@ def server(tmp_path: Path, tables: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
+    made = browser.new_context(
+        viewport={"width": 1280, "height": 860}, accept_downloads=True, reduced_motion="reduce"
+    )
     made.set_default_timeout(PATIENCE)
     made.set_default_navigation_timeout(PATIENCE)
+    made.add_init_script(KEEP_TOASTS)
     yield made
     made.close()
 

@@ -6,13 +6,18 @@ import csv
 import io
 import re
 import shutil
+import time
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import maskwright as mw
 from tests.browser.conftest import User
 from tests.support import ADULT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ILL = ["Grippe", "Asthma", "", "Gicht", '"Herz; Kreislauf"']
 MESSY = "Nr;Nachname;Alter;Geschlecht;PLZ;Aufnahme;Diagnose\n" + "".join(
@@ -34,20 +39,77 @@ PLACE = """() => {
   return found[0];
 }"""
 
+# What stands at the axes of the chart of methods: shares, in percent.
+AXIS_LABELS = """() => {
+  const found = [];
+  const walk = (item) => {
+    if (item.mark?.role === "axis-label") found.push(item.text);
+    for (const i of item.items || []) walk(i);
+  };
+  walk(document.getElementById("compare-chart").view.scenegraph().root);
+  return found;
+}"""
+# What an axis below a chart writes, what it leaves out, and which neighbours are written over each other.
+NAMES_BELOW = """(id) => {
+  const shown = [], left = [], touching = [];
+  const walk = (item) => {
+    if (item.role === "axis-label" && item.items.length > 1 && new Set(item.items.map((i) => i.y)).size === 1) {
+      for (const i of item.items) (i.opacity ? shown : left).push(i);
+    }
+    for (const i of item.items || []) walk(i);
+  };
+  walk(document.getElementById(id).view.scenegraph().root);
+  shown.forEach((next, n) => {
+    const last = shown[n - 1];
+    const near = last && (next.angle ? next.x - last.x < 18 : next.bounds.x1 < last.bounds.x2);
+    if (near) touching.push([last.text, next.text]);
+  });
+  return { shown: shown.map((i) => i.text), left: left.map((i) => i.text), touching };
+}"""
+
+
+def below(page: Page, chart: str, least: int) -> dict[str, list[str]]:
+    """What NAMES_BELOW finds, as soon as a chart is drawn and has that many names."""
+    page.locator(f"#{chart} canvas").wait_for()
+    deadline = time.monotonic() + 120
+    while True:
+        found: dict[str, list[str]] = page.evaluate(NAMES_BELOW, chart)
+        if len(found["shown"] + found["left"]) >= least:
+            return found
+        assert time.monotonic() < deadline, found
+        page.wait_for_timeout(100)
+
 
 def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     shutil.copyfile(ADULT / "adult.csv", tables / "adult.csv")
     page = user.page
     page.reload()
     page.get_by_role("button", name="adult.csv").click()
-    page.wait_for_url("**/columns")
+    page.wait_for_url("**/advice")
+
+    # the table: every column with its picture; sorted by numbers, and only some of its rows
+    page.get_by_role("navigation", name="Steps").get_by_role("link", name="Table").click()
+    page.locator("body[data-spreads='drawn']").wait_for()
+    assert page.locator(".spread rect").count() > 30
+    page.get_by_role("button", name="age").click()
+    page.get_by_role("columnheader", name=re.compile("^age")).and_(
+        page.locator("[aria-sort=ascending]")
+    ).wait_for()
+    page.get_by_label("Rows in which").select_option("education")
+    page.locator("#text").fill("MASTERS")
+    page.get_by_role("button", name="Show only these").click()
+    page.locator("#where").get_by_text("of 1,627 rows").wait_for()
+    ages = [row.locator("td").nth(1).inner_text() for row in page.locator("#rows tbody tr").all()[:5]]
+    assert ages == sorted(ages)
+
+    user.step("Columns")
     assert "46.5 % of the rows are unique" in page.locator(".lead").inner_text()
     page.get_by_label("Role of occupation").select_option("sensitive")
     page.get_by_label("Role of salary-class").select_option("quasi-identifier")
     user.save()
 
     # a hierarchy by intervals: a width that does not nest is refused, the corrected one is previewed and saved
-    page.get_by_role("link", name="edit the hierarchy of age").click()
+    user.follow("edit the hierarchy of age")
     page.locator("#preview td").filter(has_text="20-39").first.wait_for()
     page.get_by_label("Width or cut points").nth(1).fill("12")
     page.locator("#problem").filter(has_text="make 12 a multiple of 5").wait_for()
@@ -57,8 +119,12 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     user.save()
 
     # a tree: by dragging, and by indentation; errors are shown at the value
-    page.get_by_role("link", name="marital-status").click()
+    user.follow("marital-status")
     page.get_by_role("tab", name="Tree").click()
+    married = [f"Married-{x}" for x in ("AF-spouse", "civ-spouse", "spouse-absent")]
+    page.get_by_label("As text").fill(
+        "\n".join(["Divorced", *married, "Never-married", "Separated", "Widowed"])
+    )
     page.once("dialog", lambda dialog: dialog.accept("Alone"))
     page.locator("#tree li").filter(has_text="Divorced").click()
     page.get_by_role("button", name="New category").click()
@@ -75,7 +141,7 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     user.save()
 
     # a pasted table
-    page.get_by_role("link", name="race", exact=True).click()
+    user.follow("race", exact=True)
     page.get_by_role("tab", name="Paste a table").click()
     pasted = "White;White\nBlack;other\nOther;other\nAmer-Indian-Eskimo;other\n"
     page.locator("#csv-text").fill(pasted)
@@ -100,7 +166,7 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
 
     user.step("Method")
     page.get_by_role("radio", name=re.compile("^optimal-lattice")).check()
-    page.get_by_label("suppression").first.fill("0.05")
+    page.get_by_role("textbox", name="suppression").first.fill("0.05")
     user.save()
 
     user.step("Run")
@@ -110,6 +176,9 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     assert page.locator("table.attacks tbody tr").count() >= 3
     assert page.locator(".pairs tr.after").count() == 12
     page.locator("#sizes canvas").wait_for()
+    drawn = "bars => bars.map(b => [b.getBBox().width, Number(b.getAttribute('width'))])"
+    bars = page.locator(".gauges rect.bar").evaluate_all(drawn)
+    assert len(bars) >= 4 and all(abs(shown - asked) < 0.1 for shown, asked in bars), "to scale"
     project, run = user.project, page.url.rsplit("/", 1)[1]
 
     # what is downloaded is what was promised: five people in every class
@@ -127,6 +196,24 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     assert again["levels"] == made["levels"]
     assert again["rows"] == made["rows"]
 
+    # beside the table: two columns against each other, and who is in a class
+    user.follow("Beside the table")
+    page.locator("#spread-other canvas").wait_for()
+    page.get_by_label("Down").select_option("sex")
+    page.get_by_label("Across").select_option("occupation")
+    page.locator("#before").get_by_role("row", name=re.compile("^Female.*9,782$")).wait_for()
+    names = below(page, "spread-other", 11)
+    assert (names["left"], names["touching"]) == ([], [])
+    page.locator("#classes tbody tr").first.click()
+    page.locator("#members").get_by_text("rows of this class").wait_for()
+    assert (
+        page.locator("#members th").first.inner_text() == "rows"
+    )  # alike ones are counted: seen without scrolling
+    assert (
+        page.evaluate("document.documentElement.scrollWidth") <= 1280
+    )  # long tables scroll inside their frame
+    page.go_back()
+
     # attack again as an insider
     page.get_by_label("Attack again as").select_option("insider")
     page.get_by_role("button", name="Attack", exact=True).click()
@@ -143,6 +230,20 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     spot = page.evaluate(PLACE)
     page.locator("#space-chart canvas").click(position={"x": spot[0], "y": spot[1]})
     page.locator("#detail").get_by_text("Choice 1", exact=True).wait_for()
+    # only choices that keep sex, the least suppressed first
+    everything = page.locator("#choices tbody tr:visible").count()
+    page.get_by_text("Only choices that keep").click()
+    page.get_by_label("Level of sex").select_option("kept")
+    kept = page.locator("#choices tbody tr:visible")
+    page.get_by_text(f"of {everything} choices are like that").wait_for()
+    assert 0 < kept.count() < everything
+    assert all("sex: any" not in text for text in kept.all_inner_texts())
+    page.get_by_label("Level of sex").select_option("")
+    page.locator("#choices thead").get_by_role("button", name="suppressed").click()
+    dropped = [
+        int(t.replace(",", "")) for t in page.locator("#choices tbody td:nth-child(4)").all_inner_texts()
+    ]
+    assert dropped == sorted(dropped)
     page.locator("#choices tbody tr").nth(1).click()
     page.get_by_role("button", name="Publish at these levels").click()
     page.wait_for_url("**/run")
@@ -172,15 +273,32 @@ def test_adult(user: User, tables: Path, tmp_path: Path) -> None:
     page.get_by_role("button", name="Attack the chosen releases together").click()
     page.locator("table.attacks").get_by_text("intersection").wait_for()
 
+    # no page is wider than a telephone
+    page.set_viewport_size({"width": 420, "height": 860})
+    base, steps = (
+        f"/p/{project}",
+        ("advice", "rows", "columns", "columns/1", "requirements", "method", "run", "explore"),
+    )
+    addresses = ["/", "/register", "/words", f"{base}/releases/{run}", f"{base}/releases/{run}/beside"]
+    for address in [*addresses, *(f"{base}/{step}" for step in steps)]:
+        user.go(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 420, address
+    user.go(f"{base}/releases/{run}")
+    names = below(page, "sizes", 6)
+    assert (names["left"], names["touching"]) == ([], [])
+
 
 def test_methods_are_compared(user: User) -> None:
     page = user.page
     page.get_by_role("button", name="Open the example table").click()
-    page.wait_for_url("**/columns")
+    page.wait_for_url("**/advice")
     user.step("Method")
     page.get_by_role("button", name="Compare these methods").click()
     page.wait_for_url("**/explore")
     page.locator("#compare-chart canvas").wait_for()
+    labels = page.evaluate(AXIS_LABELS)
+    assert labels
+    assert all(label.endswith("%") for label in labels)
     table = page.locator("section").filter(has_text="Methods compared").last
     for method in ("optimal-lattice", "local-recoding", "mondrian"):
         table.get_by_role("row", name=re.compile(method)).wait_for()
@@ -199,7 +317,8 @@ def test_a_messy_file(user: User, tmp_path: Path) -> None:
     page.locator("[data-error]").filter(has_text=re.compile("encoding", re.I)).wait_for()
     page.get_by_label("Encoding").select_option("latin-1")
     page.get_by_role("button", name="Look again").click()
-    page.wait_for_url("**/columns")
+    page.wait_for_url("**/advice")
+    user.step("Columns")
     for column, role in {
         "Nr": "identifier", "Nachname": "identifier", "Alter": "quasi-identifier", "Geschlecht": "quasi-identifier",
         "PLZ": "quasi-identifier", "Aufnahme": "quasi-identifier", "Diagnose": "sensitive",
@@ -208,9 +327,20 @@ def test_a_messy_file(user: User, tmp_path: Path) -> None:
     page.get_by_text("Missing values, and people").click()
     assert page.get_by_label("Texts that mean missing").input_value() == "?"
 
-    page.get_by_role("link", name="edit the hierarchy of Aufnahme").click()
+    user.follow("edit the hierarchy of Aufnahme")
     page.locator("#preview td").filter(has_text=re.compile("2024")).first.wait_for()
     assert page.get_by_label("How dates are written").input_value() == "%d.%m.%Y"
+    # postcodes in groups: by clicking, without a word of YAML
+    user.step("Columns")
+    user.follow("edit the hierarchy of PLZ")
+    page.get_by_role("tab", name="Groups").click()
+    for name, values in {"centre": ("50667", "50669"), "south": ("50671",)}.items():
+        page.get_by_role("button", name="Add a group").first.click()
+        page.get_by_label("Name of the group").last.fill(name)
+        for value in values:
+            page.locator("#groups-rest").get_by_role("button", name=value).click()
+    page.locator("#preview td").filter(has_text="centre").first.wait_for()
+    user.save()
     user.step("Requirements")
     page.get_by_label("k *").fill("5")
     user.remove("simple-l-diversity")
@@ -244,12 +374,15 @@ def test_with_the_keyboard_alone(user: User, tables: Path) -> None:
     focus("combobox", "Or its path")
     page.keyboard.type("people.csv")
     page.keyboard.press("Enter")
+    page.wait_for_url("**/advice")
+    focus("link", "Look at the columns first")
+    page.keyboard.press("Enter")
     page.wait_for_url("**/columns")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     focus("combobox", "Role of diagnosis")
     page.keyboard.type("Sens")
-    focus("link", "edit the hierarchy of town")
+    focus("link", "edit the hierarchy of sex")
     page.keyboard.press("Enter")
     page.wait_for_url("**/columns/*")
     focus("tab", "All or nothing")
@@ -262,14 +395,13 @@ def test_with_the_keyboard_alone(user: User, tables: Path) -> None:
     page.keyboard.press("Tab")  # "New category"
     page.keyboard.press("Tab")  # the tree
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("Alt+ArrowRight")  # Braga under Aveiro
-    assert page.get_by_label("As text").input_value().startswith("Aveiro\n  Braga\n")
-    page.locator("#problem").filter(has_text="Aveiro").wait_for()  # a value cannot be a category
+    page.keyboard.press("Alt+ArrowRight")  # M under F
+    assert page.get_by_label("As text").input_value().startswith("F\n  M")
+    page.locator("#problem").filter(has_text="F").wait_for()  # a value cannot be a category
     page.keyboard.press("Alt+ArrowLeft")
     page.locator("#problem").wait_for(state="hidden")
     focus("button", "Save")
-    page.keyboard.press("Enter")
-    page.locator(".toast").wait_for()
+    user.saved_by(lambda: page.keyboard.press("Enter"))
     focus("link", "Requirements")
     page.keyboard.press("Enter")
     page.wait_for_url("**/requirements")
@@ -279,8 +411,7 @@ def test_with_the_keyboard_alone(user: User, tables: Path) -> None:
     focus("button", "Remove simple-l-diversity")
     page.keyboard.press("Enter")
     focus("button", "Save")
-    page.keyboard.press("Enter")
-    page.locator(".toast").wait_for()
+    user.saved_by(lambda: page.keyboard.press("Enter"))
     focus("link", "Run")
     page.keyboard.press("Enter")
     page.wait_for_url("**/run")

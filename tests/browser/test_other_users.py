@@ -61,8 +61,30 @@ def taken(family, address, reuse):
         return False
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return True
+held, KINDS = [], ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET, "0.0.0.0"),
+                   (socket.AF_INET6, "::"))
 for line in sys.stdin:
     port, where = int(line), []
+    if port < 0:  # bound before anybody else, so that nothing but to listen is left to do
+        for family, address in KINDS:
+            server = HTTPServer((address, -port), Page, bind_and_activate=False)
+            server.socket.close()
+            server.socket = socket.socket(family, socket.SOCK_STREAM)
+            server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                server.socket.bind((address, -port))
+            except OSError:  # one that has the others in it
+                continue
+            held.append(server)
+        print(json.dumps([]), flush=True)
+        continue
+    for server in held:
+        try:
+            server.socket.listen(16)
+        except OSError:
+            continue
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where.append("held before")
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET, "0.0.0.0")):
         for reuse in ((socket.SO_REUSEADDR,), (socket.SO_REUSEADDR, socket.SO_REUSEPORT)):
             if address not in where and taken(family, address, reuse):
@@ -125,7 +147,7 @@ def test_a_link_to_another_port_gives_nothing_away(
     assert "127.0.0.1" in stranger.listen(port)
     page.reload()
     page.get_by_role("button", name="people.csv").click()
-    page.wait_for_url("**/columns")
+    page.wait_for_url("**/advice")
     for host in ("127.0.0.1", "localhost"):
         user.go("/")
         page.evaluate(
@@ -158,16 +180,40 @@ def _with_cookies(cookies: list[str], server: Server) -> list[httpx.Response]:
     return answers + [httpx.get(server.programs + path, headers=h) for path in paths for h in headers]
 
 
+# The command, but as soon as it has said something it waits for a file: whoever hears it has all the time of the world.
+WAITING = """
+import os, sys, time
+class Waiting:
+    def __getattr__(self, name):
+        return getattr(sys.__stdout__, name)
+    def flush(self):
+        sys.__stdout__.flush()
+        while not os.path.exists({file!r}):
+            time.sleep(0.01)
+from maskwright.cli.commands import main
+sys.stdout = Waiting()
+sys.exit(main())
+"""
+
+
 def test_nobody_can_take_the_port_of_an_address_that_was_told(
     context: BrowserContext, tmp_path: Path, tables: Path, stranger: Stranger
 ) -> None:
-    """As soon as the address is told, the stranger tries to listen there, on every address of loopback."""
+    """As soon as the address is told, the stranger tries to listen there, on every address of loopback.
+
+    The port is bound by the stranger before, which the system allows (SO_REUSEADDR): who listens first has it. And the
+    workbench does nothing more until the stranger has tried, so that this is no matter of who is quicker.
+    """
     as_another_user()
-    stranger.listen(free_port())  # awake
-    server = Server(tmp_path / "workspace", tables)
+    port = free_port()
+    stranger.listen(-port)
+    go = tmp_path / "go"
+    waiting = ("-c", WAITING.format(file=str(go)))
+    server = Server(tmp_path / "workspace", tables, port=port, program=waiting)
     server.start()
     try:
         took = stranger.listen(server.port)
+        go.touch()
         page = context.new_page()
         page.goto(server.url, wait_until="commit")
         sent = stranger.was_sent()
@@ -279,7 +325,7 @@ def test_another_user_cannot_read_the_session(context: BrowserContext, tables: P
             page.goto(server.url)
             page.wait_for_url(f"{server.home}/")
             page.get_by_role("button", name="people.csv").click()
-            page.wait_for_url("**/columns")
+            page.wait_for_url("**/advice")
             csrf = page.locator("meta[name=csrf]").get_attribute("content")
             below = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
             processes = [f"/proc/{pid}" for pid in (str(server.process.pid), *below)]

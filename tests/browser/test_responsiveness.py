@@ -52,7 +52,7 @@ def test_a_million_rows(user: User, million: None) -> None:
     page = user.page
     page.reload()
     page.get_by_role("button", name="million.csv").click()
-    page.wait_for_url("**/columns", timeout=180_000)
+    page.wait_for_url("**/advice", timeout=180_000)
     project = user.project
     user.step("Requirements")
     page.get_by_label("k *").fill("5")
@@ -79,7 +79,7 @@ def test_a_million_rows(user: User, million: None) -> None:
         if not running():
             user.go(f"/p/{project}/run")
             page.get_by_role("button", name="Make the release").click()
-            page.get_by_role("heading", name="Going on").wait_for()
+            page.get_by_role("heading", name="Running").wait_for()
         user.go(next(paths))
         page.wait_for_function(f"{LOAD_TIME} > 0")
         if running():

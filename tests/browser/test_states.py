@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from tests.browser.conftest import Server, User
 from tests.workbench.conftest import people
@@ -25,7 +26,7 @@ def opened(user: User, name: str) -> None:
     page = user.page
     page.reload()
     page.get_by_role("button", name=name).click()
-    page.wait_for_url("**/columns")
+    page.wait_for_url("**/advice")
     user.step("Requirements")
     page.get_by_label("k *").fill("5")
     user.remove("simple-l-diversity")
@@ -37,7 +38,7 @@ def test_a_run_is_cancelled_and_made_again(user: User, large: None) -> None:
     page = user.page
     opened(user, "large.csv")
     page.get_by_role("button", name="Make the release").click()
-    page.get_by_role("heading", name="Going on").wait_for()
+    page.get_by_role("heading", name="Running").wait_for()
     assert page.get_by_role("button", name="Make the release").is_disabled()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("heading", name="Cancelled").wait_for()
@@ -51,11 +52,11 @@ def test_a_run_survives_its_tab_and_its_server(tab: Callable[[], User], server: 
     user = tab()
     opened(user, "large.csv")
     user.page.get_by_role("button", name="Make the release").click()
-    user.page.get_by_role("heading", name="Going on").wait_for()
+    user.page.get_by_role("heading", name="Running").wait_for()
     address, project = user.page.url, user.project
     other = tab()
     other.page.goto(address)
-    other.page.get_by_role("heading", name="Going on").wait_for()
+    other.page.get_by_role("heading", name="Running").wait_for()
     user.page.close()
     server.stop()
     other.page.locator("[data-error]").filter(has_text="does not answer").wait_for()
@@ -67,6 +68,9 @@ def test_a_run_survives_its_tab_and_its_server(tab: Callable[[], User], server: 
     other.page.goto(server.url)
     other.page.wait_for_url(f"{server.home}/")
     other.go(path)
+    ended = other.page.get_by_role("link", name="Look at the release")
+    if ended.count():  # before this page was there, which then has nothing to wait for
+        ended.click()
     other.page.wait_for_url("**/releases/*")
     other.page.get_by_text("Every requirement holds").wait_for()
     assert len(server.api(f"/api/projects/{project}")["releases"]) == 1
@@ -124,11 +128,11 @@ def test_unsaved_changes_are_not_lost_silently(user: User, tables: Path) -> None
     user.step("Requirements")
     user.page.get_by_label("k *").fill("9")
     user.page.get_by_text("Not saved yet").wait_for()
-    asked = []
-    user.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    user.page.get_by_role("link", name="Method").click()
-    user.page.wait_for_timeout(300)
-    assert asked == ["beforeunload"]
+    user.page.on("dialog", lambda dialog: dialog.dismiss())
+    with user.page.expect_event("dialog") as asked:
+        user.page.get_by_role("link", name="Method").click()
+    assert asked.value.type == "beforeunload"
+    assert user.page.get_by_text("Not saved yet").is_visible()
     assert user.page.url.endswith("/requirements")
 
 
@@ -160,7 +164,7 @@ def test_refusals_are_sentences(user: User, tables: Path, tmp_path: Path, server
     user.save()
     user.step("Run")
     page.get_by_role("button", name="Make the release").click()
-    page.get_by_role("heading", name="Not possible").wait_for()
+    page.get_by_role("heading", name="Refused").wait_for()
     page.locator("[data-error]").filter(has_text="k-anonymity").wait_for()
     user.step("Policy")
     page.locator("#text").fill("version: 1\ncolums: {}\n")
@@ -187,6 +191,78 @@ def test_an_upload_that_is_too_large(browser: object, context: object, tmp_path:
         assert server.api("/api/projects") == []
     finally:
         server.stop()
+
+
+def test_an_upload_is_cancelled(user: User, tmp_path: Path, server: Server) -> None:
+    """Percent while it goes on; afterwards nothing is kept, and the next file is taken."""
+    page = user.page
+    (tmp_path / "big.csv").write_bytes(b"a,b\n" + b"12,34\n" * 4_000_000)
+    wire = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 500_000}
+    wire.send("Network.emulateNetworkConditions", slow)
+    page.locator("#file").set_input_files(tmp_path / "big.csv")
+    page.locator("#drop [data-share]").filter(
+        has_text=re.compile(r"^\d+ % \(big.csv\), about \d+ s left$")
+    ).wait_for()
+    page.locator("#drop").get_by_role("button", name="Cancel").click()
+    page.locator("#open-problem").filter(has_text="nothing of the file was kept").wait_for()
+    assert page.locator("#drop").get_by_role("button", name="Cancel").is_hidden()
+    wire.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    (tmp_path / "people.csv").write_text(people(), encoding="utf-8")
+    page.locator("#file").set_input_files(tmp_path / "people.csv")
+    page.wait_for_url("**/advice")
+    assert [p["name"] for p in server.api("/api/projects")] == ["people"]
+    assert len(list((server.workspace / "projects").iterdir())) == 1
+
+
+def test_forms_of_columns_say_who_is_in_the_table(user: User, tables: Path) -> None:
+    """Every field of the page of columns ends up in the policy, and is shown again."""
+    lines = [f"{line},{1 + i % 3},{'house' if not i else i // 2},{'a;b' if i % 2 else 'b'}"
+             for i, line in enumerate(people().splitlines())]  # fmt: skip
+    lines[0] = "name,age,sex,town,diagnosis,stands for,house,drugs"
+    (tables / "survey.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    page = user.page
+    page.reload()
+    page.get_by_role("button", name="survey.csv").click()
+    page.wait_for_url("**/advice")
+    user.step("Columns")
+    for column, role in {
+        "age": "quasi-identifier",
+        "drugs": "sensitive",
+        "stands for": "drop",
+        "house": "drop",
+    }.items():
+        page.get_by_label(f"Role of {column}", exact=True).select_option(role)
+    user.save()
+    page.get_by_label("What separates several values in drugs").fill(";")
+    page.get_by_label("What must stay of age").fill("exact")
+    page.get_by_text("Missing values, and people with several rows").click()
+    page.get_by_label("Texts that mean missing").fill("? NA")
+    page.get_by_label("A person may have several rows").select_option("none")
+    page.get_by_text("A sample of more people").click()
+    page.get_by_label("People of the population").fill("100000")
+    page.get_by_label("Survey weight").select_option("stands for")
+    page.get_by_label("Household").select_option("house")
+    user.save()
+    policy = yaml.safe_load(server_policy(user))
+    assert policy["columns"]["drugs"]["multivalued"] == ";"
+    assert policy["population"] == {"size": 100000}
+    assert (policy["weight"], policy["household"], policy["unit"]) == ("stands for", "house", "none")
+    assert policy["missing"]["tokens"] == ["?", "NA"]
+    user.follow("edit the hierarchy of age")
+    page.get_by_label("Importance").fill("3")
+    user.save()
+    assert yaml.safe_load(server_policy(user))["columns"]["age"]["weight"] == 3
+    user.step("Columns")
+    shown = {
+        name: page.get_by_label(name, exact=True).input_value() for name in ("Survey weight", "Household")
+    }
+    assert shown == {"Survey weight": "stands for", "Household": "house"}
+    assert page.get_by_label("What must stay of age").input_value() == "exact"
+
+
+def server_policy(user: User) -> str:
+    return str(user.server.api(f"/api/projects/{user.project}/policy")["text"])
 
 
 def test_another_site_can_do_nothing(user: User, server: Server, tables: Path) -> None:
@@ -232,11 +308,17 @@ def test_log_out(tab: Callable[[], User], tables: Path) -> None:
 
 def test_light_and_dark(user: User) -> None:
     page = user.page
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="light")
+    page.reload()
+    light = page.evaluate(colour)
     page.emulate_media(color_scheme="dark")
+    page.locator('html[data-theme="dark"]').wait_for()  # the page is told, and answers, a moment later
+    page.reload()
     assert page.locator("html").get_attribute("data-theme") == "dark"
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert page.evaluate(colour) != light
     page.get_by_label("Switch between light and dark").click()
-    assert page.locator("html").get_attribute("data-theme") == "light"
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    page.locator('html[data-theme="light"]').wait_for()
+    assert page.evaluate(colour) == light
     page.reload()
     assert page.locator("html").get_attribute("data-theme") == "light"

@@ -105,12 +105,12 @@ def test_duplicate_column_names(case: Case) -> None:
 
 
 def test_a_column_of_the_policy_that_the_table_lacks(case: Case) -> None:
-    case.edit("  ward: insensitive", "  wards: insensitive")
+    case.edit("  ward: {role: insensitive, near_unique: allow}", "  wards: insensitive")
     case.refuses(2, "'wards'", "did you mean 'ward'")
 
 
 def test_columns_that_the_policy_lacks_are_dropped_and_named(case: Case) -> None:
-    case.edit("  ward: insensitive\n", "")
+    case.edit("  ward: {role: insensitive, near_unique: allow}\n", "")
     arguments = ["anonymize", str(case.table), "-p", str(case.policy), "-o", str(case.folder / "release")]
     assert commands.main(arguments) == 0
     assert "not published: ward" in case.capsys.readouterr().err
@@ -246,8 +246,8 @@ def test_a_number_that_is_none(case: Case) -> None:
 
 def test_messages_never_show_an_identifier(case: Case) -> None:
     case.edit("name: identifier", "name: {role: quasi-identifier, hierarchy: {intervals: [5]}}")
-    case.edit("  age:", "  ward: insensitive\n  age:")
-    case.edit("  ward: insensitive\nrequire", "require")
+    case.edit("  age:", "  ward: {role: insensitive, near_unique: allow}\n  age:")
+    case.edit("  ward: {role: insensitive, near_unique: allow}\nrequire", "require")
     case.refuses(2, "'name'")  # a quasi-identifier may be named; next: as an identifier it may not
     case.edit("name: {role: quasi-identifier, hierarchy: {intervals: [5]}}", "name: identifier")
     case.edit("k: 4", "k: 41")

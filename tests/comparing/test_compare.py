@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import maskwright as mw
 from maskwright.comparing import pareto_front
 from maskwright.comparing.points import parse_grid
+from maskwright.domain.exact import share_text
 from maskwright.errors import Cancelled, DestinationError, MaskwrightError, PolicyError, UsageError
 from maskwright.pipeline.history import state_folder
 from maskwright.runtime.events import Event
@@ -121,6 +122,7 @@ def test_the_folder(table: Path, policy: Path, tmp_path: Path) -> None:
     assert "prefers-color-scheme" in chart
     assert 'role="img"' in chart
     assert not re.search(r"src=|href=(?!\"#)", page), "a page loads nothing"
+    assert all(share_text(p.worst) in page for p in found.points if p.worst is not None)  # 1 in 4, not "1"
     with pytest.raises(DestinationError, match="--overwrite"):
         mw.compare(table, policy, out)
     mw.compare(table, policy, out, grid={"k": [4]}, overwrite=True)
@@ -232,6 +234,19 @@ def test_a_bad_grid_is_refused(table: Path, policy: Path, grid: dict[str, Any], 
         mw.compare(table, policy, grid=grid)
 
 
+@pytest.mark.parametrize("other", ["optimal-lattice", "greedy-grouping"])
+def test_a_setting_of_some_methods_names_the_form_that_works(table: Path, policy: Path, other: str) -> None:
+    """Bare, it is asked of every method of the grid; one has no labels, one has others."""
+    values = ["hierarchy", "fixed"]
+    with pytest.raises(MaskwrightError, match=r"write .*mondrian\.labels=\.\.\."):
+        mw.compare(table, policy, grid={"labels": values, "method": ["mondrian", other]})
+    found = mw.compare(table, policy, grid={"mondrian.labels": values, "method": ["mondrian", other]})
+    assert len(found.points) == 3
+    with pytest.raises(MaskwrightError) as refused:
+        mw.compare(table, policy, grid={"labels": ["round"], "method": ["mondrian"]})
+    assert "mondrian.labels=" not in str(refused.value), "no method takes that"
+
+
 def test_a_bad_value_names_the_point(table: Path, policy: Path) -> None:
     with pytest.raises(PolicyError, match=r"k=many: require\[0\]\.k"):
         mw.compare(table, policy, grid={"k": [3, "many"]})
@@ -258,7 +273,9 @@ def test_options_of_one_method_do_not_multiply_the_others(table: Path, policy: P
 
 def test_a_policy_that_does_not_fit_the_table_is_shown(table: Path, policy: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
-    other.write_text(POLICY.replace("ward: insensitive", "wart: insensitive"), encoding="utf-8")
+    other.write_text(
+        POLICY.replace("ward: {role: insensitive, near_unique: allow}", "wart: insensitive"), encoding="utf-8"
+    )
     found = mw.compare(table, [policy, other])
     assert [(p.name, p.status) for p in found.points] == [("policy", "holds"), ("other", "refused")]
     assert "wart" in found.points[1].reason
@@ -420,3 +437,31 @@ def test_the_record_holds_hashes_and_days_only(table: Path, policy: Path) -> Non
     assert sorted(line) == ["day", "key", "kind", "policy"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", line["day"])
     assert re.fullmatch(r"[0-9a-f]{64}", line["policy"])
+
+
+def test_a_differentially_private_release_stands_beside_the_others(
+    maskwright: Command, tmp_path: Path
+) -> None:
+    """What it would promise is told with its figures: the beliefs beside it are those of random worlds."""
+    rows = [["fm"[i % 2], ["flu", "cold"][i % 3 % 2]] for i in range(400)]
+    table = write_csv(tmp_path / "t.csv", rows, ["sex", "disease"])
+    columns = {"sex": {"role": "quasi-identifier", "levels": ["exact"]}, "disease": "sensitive"}
+    policies = []
+    for name, method in (
+        ("private", {"name": "dp-sample", "epsilon": 1, "delta": "1e-3"}),
+        ("plain", "mondrian"),
+    ):
+        asked = {
+            "columns": columns,
+            "require": [{"model": "k-anonymity", "k": 2}],
+            "method": method,
+            "unit": "none",
+        }
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(asked), encoding="utf-8")
+        policies += ["-p", tmp_path / f"{name}.yaml"]
+    shown = maskwright("compare", table, *policies, "-o", "out")
+    assert shown.code == 0, shown.err
+    assert "  1: differentially private where its settings are fixed in advance (ε = 1" in shown.out
+    assert "2: diff" not in shown.out
+    page = (tmp_path / "out/index.html").read_text(encoding="utf-8")
+    assert "differentially private where" in page

@@ -91,7 +91,7 @@ LINES = [  # the registry, the line before, and the line that is added; a metric
     ("models", '        "k-anonymity": "k_anonymity:KAnonymity",', '        "toy-model": "toy_model:ToyModel",'),
     ("methods", '        "samarati": "samarati:Samarati",', '        "toy-method": "toy_method:ToyMethod",'),
     ("attacks", '        "linkage": "linkage:Linkage",', '        "toy-attack": "toy_attack:ToyAttack",'),
-    ("metrics", "    for m in (", '        Metric("toy-metric", toy_metric, "always the same", "low"),'),
+    ("metrics", "    __name__,\n    (", '        Metric("toy-metric", toy_metric, "always the same", "low"),'),
     ("metrics", "from maskwright.metrics.queries import query_error",
      "from maskwright.metrics.toy_metric import toy_metric"),
 ]  # fmt: skip

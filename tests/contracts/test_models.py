@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import maskwright.models
 from maskwright.domain.classes import Classes, Originals, ValueCounts
+from maskwright.domain.guards import Guards
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.model import Context, Model
 from maskwright.domain.sample import Sample
@@ -42,6 +43,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"alpha": "1/2", "k": 2}, {"alpha": "2/3", "k": 3}, {"alpha": "0.5", "k": 1, "values": ["4"]},
     ],
     "p-sensitive-k-anonymity": [{"p": 2, "k": 3}, {"p": 1, "k": 2}, {"p": 2, "k": 1, "attributes": ["s"]}],
+    "personalised-privacy": [
+        {"p": "1/2", "guarding": "g"}, {"p": "1/3", "guarding": "g", "unnamed": "unguarded"},
+        {"p": "2/5", "guarding": "g"},
+    ],
     "t-closeness": [
         {"t": "1/4"}, {"t": "1/3", "distance": "ordered"}, {"t": "0.3", "distance": "hierarchical"}, {"t": 0},
     ],
@@ -76,6 +81,10 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "recursive-cl-diversity": [{"c": 0, "l": 2}, {"c": 2, "l": 0}, {"c": 2}],
     "alpha-k-anonymity": [{"alpha": 0, "k": 2}, {"alpha": 2, "k": 2}, {"alpha": "1/2"}, {"alpha": "1/2", "k": 0}],
     "p-sensitive-k-anonymity": [{"p": 0, "k": 2}, {"p": 2}, {"p": 2, "k": 2, "attributes": []}],
+    "personalised-privacy": [
+        {}, {"p": "1/2"}, {"p": 0, "guarding": "g"}, {"p": 2, "guarding": "g"}, {"p": "1/2", "guarding": ""},
+        {"p": "1/2", "guarding": "g", "unnamed": "perhaps"},
+    ],
     "t-closeness": [{"t": -1}, {"t": "0.1", "distance": "euclidean"}],
     "nt-closeness": [{"n": 0, "t": "0.1"}, {"n": 5, "t": "-0.1"}, {"t": "0.1"}],
     "ke-anonymity": [{"k": 0, "e": 1}, {"k": 2, "e": -1}, {"k": 2}],
@@ -135,9 +144,18 @@ def table(groups: Sequence[Group]) -> tuple[Classes, Context]:
     originals = Originals.of(class_of, original_sizes, len(groups))
     weights = population.astype(np.float64)
     made = Classes(
-        sizes, sizes, {"s": tally(flat)}, population=population, originals=originals, weights=weights
-    )
+        sizes, sizes, {"s": tally(flat)}, population=population, originals=originals, weights=weights,
+        guards={"s": guards_of(flat)},
+    )  # fmt: skip
     return made, context
+
+
+def guards_of(flat: Sequence[Sequence[str]]) -> Guards:
+    """Whoever has 6 guards 1 and 4, and whoever has 1 guards 6."""
+    nodes = {"6": 0, "1": 1}
+    pairs = [(g, nodes[value]) for g, values in enumerate(flat) for value in values if value in nodes]
+    owner, node = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return Guards.of([frozenset({"1", "4"}), frozenset({"6"})], owner, node)
 
 
 def decide(model: Model, groups: Sequence[Group]) -> list[bool]:
@@ -400,7 +418,7 @@ def test_kernel_rules_decide_the_same(name: str, parameters: dict[str, Any]) -> 
 
 KERNELS = {
     "k-anonymity", "simple-l-diversity", "distinct-l-diversity", "entropy-l-diversity", "recursive-cl-diversity",
-    "alpha-k-anonymity", "p-sensitive-k-anonymity", "t-closeness",
+    "alpha-k-anonymity", "p-sensitive-k-anonymity", "t-closeness", "delta-disclosure", "beta-likeness",
 }  # fmt: skip
 
 

@@ -105,7 +105,8 @@ def test_which_attacks_speak_for_whom() -> None:
     """By what they take for known; a bound on belief is decided by those about values."""
     flat = " ".join(PAGES["docs/threat-model.md"].split())
     said = re.search(
-        r"speak for whom: (.*?) for everybody; (.*?) for who knows the method; (.*?) for the insider", flat
+        r"speak for whom: (.*?) for everybody; (.*?) for anybody who knows the method; (.*?) for the insider",
+        flat,
     )
     assert said
     known = [adversary_named(p, None).knowledge for p in ("neighbour", "knows-method", "insider")]

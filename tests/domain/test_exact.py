@@ -7,11 +7,19 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from maskwright.domain.exact import entropy_at_least, number_text, text_of, to_fraction
+from maskwright.domain.exact import (
+    entropy_at_least,
+    number_text,
+    share_text,
+    sorted_distinct,
+    text_of,
+    to_fraction,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +78,25 @@ def test_entropy_ties_pass() -> None:
 
 
 def test_show() -> None:
-    assert number_text(Fraction(1, 4)) == "1/4 (0.25)"
+    assert number_text(Fraction(1, 4)) == "1 in 4 (25 %)"
+    assert number_text(Fraction(2, 3)) == "66.67 % (2/3)"
+    assert number_text(Fraction(67198479, 109000000)) == "61.65 %"
+    assert number_text(Fraction(1, 10**6)) == "less than 0.001 %"
+    assert number_text(Fraction(7, 2)) == "3.5"
+    assert number_text(9.51475e-05) == "less than 0.0001"
+    assert [number_text(150_812.4), number_text(Fraction(1_250_001, 2))] == ["150,812", "625,000"]
+    assert number_text(float("inf")) == "inf"
+    assert [share_text(Fraction(*x)) for x in ((1, 11), (3, 7), (1, 1), (0, 1))] == [
+        "1 in 11",
+        "42.9 %",
+        "100 %",
+        "0 %",
+    ]
     assert number_text(Fraction(5)) == "5"
     assert number_text(0.5) == "0.5"
+
+
+@given(st.lists(st.integers(-2, 40)) | st.lists(st.integers(0, 2**61)))
+def test_distinct_numbers_are_those_of_a_set(numbers: list[int]) -> None:
+    """Marked or sorted: few numbers up to 40 are marked, large and negative ones sorted."""
+    assert sorted_distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))

@@ -136,6 +136,39 @@ def test_the_same_text_from_every_source(engine: Engine, tmp_path: Path, file: W
     assert {t.caller for t in tables} == {"pyarrow", "polars", "pandas", "duckdb", "path"}
 
 
+KINDS = {
+    "float": st.floats(allow_nan=False),
+    "decimal": st.decimals(-1000, 1000, places=3),
+    "datetime": st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)),
+    "zone": st.datetimes(
+        datetime.datetime(1900, 1, 1),
+        datetime.datetime(2200, 1, 1),
+        timezones=st.just(datetime.timezone(datetime.timedelta(hours=9))),
+    ),
+    "date": st.dates(datetime.date(1900, 1, 1)),
+    "time": st.times(),
+    "timedelta": st.timedeltas(datetime.timedelta(-1000), datetime.timedelta(1000)),
+    "boolean": st.booleans(),
+    "integer": st.integers(-(2**63), 2**63 - 1),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_a_stranger_in_a_column_of_objects_changes_no_text(
+    engine: Engine, kind: str, data: st.DataObject
+) -> None:
+    """Mixed with a text, a column is one of texts; whatever else is in it is written as before."""
+    pd = needs("pandas")
+    values = data.draw(st.lists(KINDS[kind], min_size=1, max_size=4))
+    plain = engine.open(pd.DataFrame({"v": pd.Series(values)}), Reading())
+    expected = set(engine.domain(plain, "v").values)
+    for stranger in ("a stranger", None):
+        mixed = pd.DataFrame({"v": pd.Series([*values, stranger], dtype=object)})
+        found = engine.domain(engine.open(mixed, Reading()), "v")
+        assert set(found.values) - {"a stranger"} == expected
+
+
 def test_fingerprint(engine: Engine, file: Write) -> None:
     def of(text: str) -> str:
         return engine.fingerprint(engine.open(file(text), Reading()))

@@ -18,13 +18,13 @@ from tests.support import needs
 TRIALS = 6000
 
 
-def entries(rows: Sequence[int], groups: Sequence[int]) -> expansion.Entries:
-    column = expansion.Shown("v", tuple(f"v{i}" for i in range(len(rows))), None)
+def entries(rows: Sequence[int], groups: Sequence[int]) -> expansion.PublishedEntries:
+    column = expansion.ShownColumn("v", tuple(f"v{i}" for i in range(len(rows))), None)
     codes = np.arange(1, len(rows) + 1)
-    return expansion.Entries.of([column], [np.array(groups), codes], np.array(rows))
+    return expansion.PublishedEntries.of([column], [np.array(groups), codes], np.array(rows))
 
 
-def orders(parts: Sequence[expansion.Entries]) -> Counter[tuple[tuple[int, ...], ...]]:
+def orders(parts: Sequence[expansion.PublishedEntries]) -> Counter[tuple[tuple[int, ...], ...]]:
     """How often each order of rows (as the values of all parts) comes out, over many keys."""
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     for trial in range(TRIALS):
@@ -59,10 +59,12 @@ def test_every_match_inside_the_groups_is_equally_likely() -> None:
 
 def test_what_is_shuffled_does_not_depend_on_the_input() -> None:
     """The same release from entries in another order, and split in another way, comes out in the same order."""
-    column = expansion.Shown("v", ("x", "y", "z"), None)
+    column = expansion.ShownColumn("v", ("x", "y", "z"), None)
     zero = np.zeros(5, dtype=np.int64)
-    one = expansion.Entries.of([column], [zero, np.array([1, 2, 3, 2, 1])], np.array([4, 1, 2, 2, 1]))
-    two = expansion.Entries.of([column], [zero[:3], np.array([3, 1, 2])], np.array([2, 5, 3]))
+    one = expansion.PublishedEntries.of(
+        [column], [zero, np.array([1, 2, 3, 2, 1])], np.array([4, 1, 2, 2, 1])
+    )
+    two = expansion.PublishedEntries.of([column], [zero[:3], np.array([3, 1, 2])], np.array([2, 5, 3]))
     made = [
         list(expansion._shuffled([e], expansion.generator("7" * 64, "order of rows"))) for e in (one, two)
     ]
@@ -118,4 +120,4 @@ def test_expanded_is_what_reading_gives(settings: dict[str, object]) -> None:
         table = mw.anonymize(pl.DataFrame(data), policy, seed=3).table.select(kept)
         return Counter(table.rows()), list(table.schema.values())
 
-    assert published({}) == published({"note": "insensitive"})
+    assert published({}) == published({"note": {"role": "insensitive", "near_unique": "allow"}})

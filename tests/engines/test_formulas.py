@@ -15,7 +15,7 @@ from maskwright.engines.base import ColumnInfo, Engine, Reading
 from maskwright.engines.duckdb import formulas
 from maskwright.engines.duckdb.engine import DuckDBEngine
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation
+from maskwright.engines.sql.coded_columns import Relation
 from maskwright.errors import InputError
 from tests.engines.conftest import flat, plan
 

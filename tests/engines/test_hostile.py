@@ -15,6 +15,7 @@ from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
 from maskwright.policy.policy import Policy
 from maskwright.verification.verify import verify_folder
+from tests.amounts import LONG
 from tests.hostile import CANARY, NAMES, REFUSED, SOURCES, VALUES, Source, groups, policy, table
 
 RECODINGS = ["generalise", "bucketize", "permute"]
@@ -43,10 +44,15 @@ def released(source: Any, asked: dict[str, Any], folder: Path, engine: str) -> t
 
 
 def check_names_and_values(
-    kind: str, make: Source, engine: str, folder: Path, shift: int, size: int = 11
+    kind: str, make: Source, engine: str, folder: Path, shift: int, size: int = 11, step: int = 1
 ) -> None:
-    """Each name plays a role, each value is published; names, values and their numbers come out as they went in."""
+    """Each name plays a role, each value is published; names, values and their numbers come out as they went in.
+
+    `step`: a group of names of so many, another one for each kind of source.
+    """
     for i, names in enumerate(groups(size)):
+        if (i - shift) % step:
+            continue
         if kind == "csv":
             names = [n.strip() or "a" for n in names]
         names = names[shift:] + names[:shift]  # another role and another recoding for each kind of source
@@ -64,9 +70,10 @@ def check_names_and_values(
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_name_and_value(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With DuckDB; tests/spark does the same on a cluster."""
+    """With DuckDB; tests/spark does the same on a cluster. Together the sources have each name."""
     monkeypatch.chdir(tmp_path)
-    check_names_and_values(kind, SOURCES[kind], "duckdb", tmp_path, list(SOURCES).index(kind))
+    step = 1 if LONG else len(SOURCES)
+    check_names_and_values(kind, SOURCES[kind], "duckdb", tmp_path, list(SOURCES).index(kind), step=step)
 
 
 @pytest.mark.parametrize("kind", SOURCES)

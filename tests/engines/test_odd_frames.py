@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
-from maskwright.engines.readers.containers import examine
+from maskwright.engines.readers.csv_files import examine
 from maskwright.errors import InputError, MaskwrightError, UsageError
 
+PASSING = {"role": "insensitive", "near_unique": "allow"}
 PEOPLE = {"age": [20, 21] * 4}
 DAYS = [datetime.timedelta(days=1), datetime.timedelta(milliseconds=2)] * 4
 
@@ -45,28 +46,25 @@ def test_half_characters_in_a_name() -> None:
 
 def test_missing_beside_text_and_numbers() -> None:
     x = pd.Series(["a", 1, pd.NA, "a", 1, pd.NA, "a", 1], dtype=object)
-    table = published(pd.DataFrame(PEOPLE).assign(x=x), "insensitive")
+    table = published(pd.DataFrame(PEOPLE).assign(x=x), PASSING)
     assert sorted(map(str, table["x"].dropna())) == ["1"] * 3 + ["a"] * 3
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 def test_durations_come_back_as_durations(unit: Any) -> None:
     frame = pl.DataFrame(PEOPLE | {"x": pl.Series(DAYS, dtype=pl.Duration(unit))})
-    table = published(frame, "insensitive")
+    table = published(frame, PASSING)
     assert table.schema["x"] == pl.Duration(unit)
     assert sorted(table["x"].to_list()) == sorted(DAYS)
 
 
 def test_kinds_that_nothing_is_cast_to_come_back_as_their_values() -> None:
     storage = pa.array([uuid.UUID(int=i % 2).bytes for i in range(8)], pa.binary(16))
-    found = published(
-        pa.table(PEOPLE | {"x": pa.ExtensionArray.from_storage(pa.uuid(), storage)}), "insensitive"
-    )
+    found = published(pa.table(PEOPLE | {"x": pa.ExtensionArray.from_storage(pa.uuid(), storage)}), PASSING)
     assert {str(v) for v in found["x"].to_pylist()} == {str(uuid.UUID(int=0)), str(uuid.UUID(int=1))}
     runs = pa.RunEndEncodedArray.from_arrays([4, 8], ["a", "b"])
     assert (
-        sorted(published(pa.table(PEOPLE | {"x": runs}), "insensitive")["x"].to_pylist())
-        == ["a"] * 4 + ["b"] * 4
+        sorted(published(pa.table(PEOPLE | {"x": runs}), PASSING)["x"].to_pylist()) == ["a"] * 4 + ["b"] * 4
     )
 
 
@@ -117,7 +115,7 @@ def test_damaged_words_of_a_parquet_file(tmp_path: Path) -> None:
 def test_whole_numbers_beyond_64_bits_stay_exact() -> None:
     """They were read as floating numbers, and published as 1.18e+21."""
     many = [2**70 + i // 4 for i in range(8)]
-    passing = {"role": "insensitive", "near_unique": "allow"}
+    passing = PASSING
     made = published(pd.DataFrame(PEOPLE).assign(x=pd.Series(many, dtype=object)), passing)
     assert sorted(made["x"]) == sorted(map(str, many))
     with pytest.raises(InputError, match="a column has a type that cannot be read"):

@@ -198,12 +198,12 @@ def test_texts_are_cleaned_where_one_needs_it(engine: Engine, file: Write) -> No
 
 
 def test_too_many_rows_for_four_bytes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maskwright.engines.duckdb import grouped
+    from maskwright.engines.sql import expansion
     from maskwright.recode.plans import generalisation_plan
     from tests.recode.groups import ALL, KEY, example, people
 
     made = example(engine, people(6), [0] * 6)
-    monkeypatch.setattr(grouped, "MOST", 1)
+    monkeypatch.setattr(expansion, "MOST", 1)
     with pytest.raises((InputError, UsageError), match="--engine spark"):
         engine.recode(made.table, generalisation_plan(made.grouping, ALL, (), KEY))
 

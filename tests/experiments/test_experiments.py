@@ -34,6 +34,8 @@ def test_the_quick_version_runs(experiment: Experiment, tmp_path: Path) -> None:
     assert rows and done.found and done.pictures
     committed = read_csv(PAPERS / f"{experiment.name}.csv")
     assert list(rows[0]) == list(committed[0]), "the quick version has the columns of the full one"
+    full = next(d for d in records(PAPERS) if d.name == experiment.name)
+    assert done.verdict == full.verdict or experiment.quick, "another verdict, and not a word why"
 
 
 @pytest.mark.parametrize("experiment", cases(AGAIN, brief=BRIEF_AGAIN), ids=lambda e: e.name)

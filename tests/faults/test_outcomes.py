@@ -18,6 +18,7 @@ from maskwright.cli.process import Stopping
 from maskwright.errors import InputError, UsageError
 from maskwright.runtime.events import Event
 from maskwright.workbench import workspace
+from tests.amounts import cases
 from tests.patients import POLICY, leftovers, patients, write_csv
 from tests.support import unavailable
 
@@ -125,7 +126,6 @@ def test_what_the_engine_makes_of_a_ctrl_c(table: Path, tmp_path: Path, text: st
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.usefixtures("listening")
 def test_signals_that_were_ignored_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -139,7 +139,6 @@ def test_signals_that_were_ignored_stay_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.usefixtures("listening")
 def test_a_ctrl_c_in_a_finalizer_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     class Thing:
         def __del__(self) -> None:
@@ -252,7 +251,7 @@ def shell(command: list[str], streams: str, folder: Path) -> tuple[int, str, str
 STREAMS = [">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", ">/dev/full 2>/dev/full"]
 
 
-@pytest.mark.parametrize("streams", STREAMS)
+@pytest.mark.parametrize("streams", cases(STREAMS, brief=["<&- >&- 2>&-", ">/dev/full"]))
 def test_the_exit_code_is_true_whatever_happens_to_the_streams(
     table: Path, tmp_path: Path, streams: str
 ) -> None:
@@ -348,7 +347,7 @@ def test_a_read_only_disk(protected: Path, tmp_path: Path) -> None:
 # --- too little memory for data -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("megabytes", [120, 180, 240])
+@pytest.mark.parametrize("megabytes", cases([120, 180, 240], brief=[180]))
 def test_what_a_limit_of_data_leaves_is_gone_after_the_next_run(
     table: Path, tmp_path: Path, megabytes: int
 ) -> None:

@@ -7,6 +7,7 @@ import decimal
 import io
 import json
 import random
+import re
 import shutil
 import tempfile
 import uuid
@@ -24,7 +25,9 @@ import pyreadstat
 from pyarrow import parquet
 
 import maskwright as mw
+from maskwright.auditing.table_check import GUIDANCE
 from maskwright.errors import MaskwrightError
+from maskwright.suggest.advice import Answers
 from maskwright.verification.verify import verify_folder
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import spoil
@@ -328,13 +331,17 @@ MAKERS: list[Callable[[random.Random], Any]] = [
 ]
 
 
-def made(rng: random.Random) -> Any:
-    """A frame; one that its own library refuses to make is made anew."""
+def made(rng: random.Random) -> tuple[str, Any]:
+    """A frame with the name of its kind; one that its own library refuses to make is made anew."""
     while True:
+        maker = rng.choice(MAKERS)
         try:
-            return rng.choice(MAKERS)(rng)
+            return maker.__name__, maker(rng)
         except Exception:  # noqa: S112 - of that library, not ours
             continue
+
+
+WAYS = 17  # of what is done with a frame, see `Frames.feed`
 
 
 class Frames(Target):
@@ -351,7 +358,7 @@ class Frames(Target):
         columns = dict.fromkeys(HEADER, "identifier") | {
             "x": role,
             "disease": "sensitive",
-            "ward": "insensitive",
+            "ward": {"role": "insensitive", "near_unique": "allow"},
         }
         columns["age"] = {"role": "quasi-identifier", "hierarchy": "suppress"}
         return {
@@ -362,11 +369,11 @@ class Frames(Target):
         }
 
     def make(self, rng: random.Random) -> tuple[int, int, Any]:
-        return rng.randrange(2**32), rng.randrange(14), rng.choice(ROLES)
+        return rng.randrange(2**32), rng.randrange(WAYS), rng.choice(ROLES)
 
     def feed(self, given: tuple[int, int, Any]) -> None:
         seed, way, role = given
-        frame, policy = made(random.Random(seed)), self.policy(role)  # noqa: S311 - a generator has no repr
+        (_, frame), policy = made(random.Random(seed)), self.policy(role)  # noqa: S311 - a generator has no repr
         if way <= 1:
             mw.anonymize(frame, policy)
         elif way <= 4:
@@ -387,9 +394,20 @@ class Frames(Target):
         elif way == 11:
             mw.attack(mw.anonymize(frame, policy))
         elif way == 12:
+            self.checked(frame, seed)
+        elif way == 13:
+            mw.check(frame, policy=policy, preset=sorted(GUIDANCE)[seed % 3], allow=["ward"])
+        elif way == 14:
+            mw.suggest_policy(frame, answers=Answers(needs=["detail", "same-labels", "guarantee"][seed % 3]))
+        elif way == 15:
             mw.Recoder(mw.anonymize(frame, policy), check="report").fit(frame)
         else:
             self.recoder.transform(frame)
+
+    def checked(self, frame: Any, seed: int) -> None:
+        """Its answer tells no value of a column of names."""
+        found = mw.check(frame, ["age", "x"], k=2, unit=[None, "none", "x", "name"][seed % 4])
+        assert not re.search(r"P0\d\d", json.dumps(found.as_dict()) + str(found)), "a name was told"
 
     def published(self, frame: Any, policy: dict[str, Any]) -> None:
         """A folder that is verified and attacked; nothing is left of one that is refused."""
@@ -455,7 +473,7 @@ class Damaged(Target):
             data[rng.randrange(len(data))] = rng.randrange(256)
         if rng.random() < 0.1:
             data = data[: rng.randrange(len(data))]
-        return rng.randrange(10), suffix, bytes(data), rng.randrange(2**32)
+        return rng.randrange(11), suffix, bytes(data), rng.randrange(2**32)
 
     def feed(self, given: tuple[int, str, bytes, int]) -> None:
         way, suffix, data, seed = given
@@ -472,6 +490,8 @@ class Damaged(Target):
         elif way == 6:
             mw.Recoder.from_release(self.release, check="report").transform(path)
         elif way == 7:
+            mw.check(path, ["age", "zip"], preset="hipaa-safe-harbor").as_dict()
+        elif way == 8:
             mw.audit(whole(), ["age"], ["disease"], original=path).as_dict()
         else:
             self.after_publication(random.Random(seed), way)  # noqa: S311
@@ -483,7 +503,7 @@ class Damaged(Target):
         shutil.copytree(self.release, folder)
         file: Path = rng.choice(sorted(p for p in folder.rglob("*") if p.is_file()))
         file.write_bytes(spoil(rng, file.read_bytes(), 2))
-        if way == 8:
+        if way == 9:
             verify_folder(folder)
         elif rng.random() < 0.4:
             mw.attack(folder)

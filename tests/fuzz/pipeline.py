@@ -12,16 +12,19 @@ import yaml
 
 import maskwright as mw
 from maskwright.attacks import ATTACKS
-from maskwright.errors import MaskwrightError
+from maskwright.errors import MaskwrightError, UsageError
+from maskwright.identifiers.detection import detect_identifier, detect_inside
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
+from maskwright.suggest.advice import Answers
 from maskwright.verification.verify import verify_folder
 from maskwright.worlds.statements.language import parse_statements
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value
 from tests.fuzz.tables import csv_bytes, readings
+from tests.identifiers.corpus import corpus_columns
 from tests.patients import HEADER, POLICY, patients, write_csv
 
 PIECES = [
@@ -75,20 +78,21 @@ class Statements(Target):
 
 
 class FirstLooks(Target):
-    """`init` and `audit` on tables that nobody prepared."""
+    """`init`, `advise`, `audit` and `check` on tables that nobody prepared."""
 
     name = "first-look"
     cpu_s = 30.0
 
-    def make(self, rng: random.Random) -> tuple[bytes, Any, bool]:
-        return csv_bytes(rng), readings(rng), rng.random() < 0.5
+    def make(self, rng: random.Random) -> tuple[bytes, Any, str]:
+        return csv_bytes(rng), readings(rng), rng.choice(["init", "init", "advise", "audit", "check"])
 
-    def feed(self, given: tuple[bytes, Any, bool]) -> None:
-        data, reading, audited = given
+    def feed(self, given: tuple[bytes, Any, str]) -> None:
+        data, reading, command = given
         path = self.folder / "table.csv"
         path.write_bytes(data)
-        if not audited:
-            suggestion = mw.suggest_policy(path, reading=reading)
+        if command in ("init", "advise"):
+            answers = None if command == "init" else Answers("researchers", "people", "same-labels")
+            suggestion = mw.suggest_policy(path, reading=reading, answers=answers)
             with suppress(MaskwrightError):  # a table without quasi-identifiers has no policy yet
                 Policy.of(load_yaml(suggestion.text.encode(), "suggested"), "suggested")
             return
@@ -99,19 +103,74 @@ class FirstLooks(Target):
             names = [c.name for c in engine.open(path, reading).columns]
         finally:
             engine.close()
+        if command == "check":
+            mw.check(path, names[:2], unit=names[-1], preset="gdpr-wp216", reading=reading).as_dict()
+            return
         mw.audit(path, names[:2], names[2:3], reading=reading).as_dict()
 
 
+SIGNS = "\n\t\x00\u200b٠٩²③Ⅳ０３ -./ABKXßİſ@:"
+LENGTHS = [1, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 27, 34]
+
+
+class Identifiers(Target):
+    """Direct identifiers by content, in numbers of every format with some signs replaced; no answer has a value."""
+
+    name = "identifiers"
+    cpu_s = 20.0
+
+    def begin(self) -> None:
+        self.columns = [column.values for column in corpus_columns(12)]
+
+    def make(self, rng: random.Random) -> tuple[int, list[str]]:
+        length, drawn = rng.choice(LENGTHS), []
+        for _ in range(rng.choice((1, 6, 20))):
+            number = rng.choices("0123456789", k=length)
+            for _ in range(rng.choice((0, 1, 1, 2))):
+                number[rng.randrange(length)] = rng.choice(SIGNS)
+            drawn.append("".join(number))
+        return rng.randrange(2**32), drawn
+
+    def feed(self, given: tuple[int, list[str]]) -> None:
+        seed, values = given
+        rng = random.Random(seed)  # noqa: S311
+        if rng.random() < 0.3:
+            column = list(rng.choice(self.columns))
+            for _ in range(rng.choice((0, 1, 1, 3))):
+                place = rng.randrange(len(column))
+                column[place] = rng.choice(
+                    [spoil(rng, column[place].encode()).decode("utf-8", "replace"), *values]
+                )
+            values = column
+        found = detect_identifier(values) or detect_inside(values)
+        if found is not None:
+            told = found.sentence()
+            assert not any(v in told for v in values if len(v) > 4), "a value was told"
+            raise UsageError(told)
+
+
+PASSING = {"role": "insensitive", "near_unique": "allow"}
+PSEUDONYM = {"role": "identifier", "publish": "pseudonym"}
 COLUMNS = {
-    "name": ["identifier"],
+    "name": [*["identifier"] * 6, PSEUDONYM, PSEUDONYM | {"stable": True}],
     "age": [{"role": "quasi-identifier", "hierarchy": h} for h in
             ({"intervals": [5, 10, 20]}, "suppress", {"mask": "right"}, {"intervals": ["1/3", 1, 10]})],
     "zip": [{"role": "quasi-identifier", "hierarchy": {"mask": "right"}}] * 3 + ["sensitive"],
-    "sex": [{"role": "quasi-identifier", "hierarchy": "suppress"}, "insensitive", "sensitive"],
+    "sex": [{"role": "quasi-identifier", "hierarchy": "suppress"}, PASSING, "sensitive"],
     "disease": ["sensitive", {"role": "sensitive", "multivalued": ";"}, {"role": "sensitive",
     "multivalued": "u"}],
-    "ward": ["insensitive", "sensitive"],
+    "ward": [PASSING, "sensitive"],
 }  # fmt: skip
+UNITS = [
+    "name",
+    "none",
+    {"column": "name", "publish": "pseudonym", "events": "2"},
+    {"column": "name", "rows": "2"},
+]
+PERTURBED: list[dict[str, Any]] = [
+    {"noise": {"share": "0.1"}}, {"round": "5"}, {"rank-swap": {"window": "0.1"}}, {"microaggregate": {"k": "3"}},
+    {"top-code": {"limit": "13002"}}, {"bottom-code": {"limit": "13001"}},
+]  # fmt: skip
 SMALL = ["1", "2", "3", "1/2", "0.3", "0.9", "1.5", "10%", "0.99"]
 
 
@@ -163,6 +222,10 @@ class Releases(Target):
             )
         if rng.random() < 0.2:
             policy["missing"] = {"tokens": [rng.choice(TEXTS)], "rows": rng.choice(["keep", "drop"])}
+        if rng.random() < 0.1:
+            policy["unit"] = rng.choice(UNITS)
+        if rng.random() < 0.15:
+            policy["columns"]["zip"] = {"role": "sensitive", "publish": rng.choice(PERTURBED)}
         if rng.random() < 0.3:
             policy["output"] = {"format": rng.choice(["csv", "parquet"])}
         return rows, policy, rng.randrange(3)

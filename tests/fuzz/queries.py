@@ -37,7 +37,11 @@ class Workloads(Target):
             "method": {"name": "mondrian"},
         }
         self.releases = [mw.anonymize(table, asked | {"recoding": {"name": name}}) for name in RECODINGS]
-        columns = {**asked["columns"], "disease": "insensitive", "ward": "insensitive"}
+        columns = {
+            **asked["columns"],
+            "disease": {"role": "insensitive", "near_unique": "allow"},
+            "ward": {"role": "insensitive", "near_unique": "allow"},
+        }
         self.releases.append(mw.anonymize(table, asked | {"columns": columns}))  # nothing sensitive
 
     def make(self, rng: random.Random) -> tuple[int, bool, dict[str, Any]]:

@@ -50,20 +50,32 @@ BODIES: dict[tuple[str, str], list[Any]] = {
         {"kind": "release"}, {"kind": "space"}, {"kind": "compare", "methods": [{"name": "mondrian"}]},
         {"kind": "attack", "release": "@release", "adversary": "insider", "facts": 2},
     ],
+    ("POST", P + "/runs/{job_id}/choose"): [{"number": 1}, {"number": 2}],
     ("POST", P + "/releases/{job_id}/register"): [DAY],
     ("POST", "/register/attack"): [{"entries": ["@entry", "@entry"]}],
+    ("POST", "/register"): [{**DAY, "path": "release"}, {**DAY, "path": "@path"}],
+    ("POST", P + "/rows"): [
+        {}, {"having": [{"column": "age", "text": "3"}], "order": "zip", "descending": True, "first": 2},
+    ],
+    ("POST", P + "/releases/{job_id}/classes"): [{}, {"having": {"age": "3"}, "order": "age", "first": 1}],
+    ("POST", P + "/releases/{job_id}/crossed"): [
+        {"columns": ["age", "disease"]}, {"table": 1, "columns": ["zip", "x"]},
+    ],
+    ("POST", P + "/releases/{job_id}/members"): [{"number": 0}, {"table": 1, "number": -1}],
 }  # fmt: skip
 BODIES["PUT", P + "/columns/{number}/hierarchy"] = [
     {**body, "weight": "2"} for body in BODIES["POST", P + "/columns/{number}/preview"]
 ]
 NO_BODY = {
+    ("POST", P + "/columns/{number}/profile"),
     ("POST", P + "/runs/{job_id}/cancel"),
     ("POST", "/runs/{job_id}/cancel"),
     ("DELETE", P),
     ("DELETE", "/session"),
 }
 SHOWN = ["/projects", P, P + "/policy", P + "/policy.zip", P + "/runs", P + "/runs/{job_id}",
-         P + "/runs/{job_id}/result", P + "/releases/{job_id}/public.zip", "/register", "/runs/{job_id}"]  # fmt: skip
+         P + "/runs/{job_id}/result", P + "/releases/{job_id}/public.zip",
+         P + "/project.maskwright", "/register", "/runs/{job_id}"]  # fmt: skip
 OUTSIDE = [
     "../outside/secret.csv", "@tables/../outside/secret.csv", "@outside/secret.csv", "link.csv",
     "sub/../../outside/secret.csv", "/etc/passwd", "/proc/self/environ", "/dev/zero", "/dev/stdin", "~/x.csv",

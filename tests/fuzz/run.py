@@ -10,9 +10,10 @@ import json
 import sys
 from pathlib import Path
 
+from tests.fuzz.custody import Commands, Custody
 from tests.fuzz.frames import Damaged, Frames
 from tests.fuzz.harness import Report, Target, run
-from tests.fuzz.pipeline import FirstLooks, Releases, Statements
+from tests.fuzz.pipeline import FirstLooks, Identifiers, Releases, Statements
 from tests.fuzz.policies import HierarchyFiles, Policies, Settings
 from tests.fuzz.queries import Workloads
 from tests.fuzz.tables import CsvFiles, ParquetFiles
@@ -30,7 +31,10 @@ TARGETS: dict[str, type[Target]] = {
         Frames,
         Statements,
         FirstLooks,
+        Identifiers,
         Releases,
+        Custody,
+        Commands,
         Requests,
         Workloads,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import time
@@ -18,7 +19,7 @@ import maskwright as mw
 from maskwright.domain.exact import to_fraction
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.engines.duckdb.database import told
+from maskwright.engines.duckdb.database import translated_failures
 from maskwright.errors import LONGEST, HierarchyError, InputError, MaskwrightError, PolicyError
 from maskwright.hierarchies import WAYS
 from maskwright.hierarchies import files as hierarchy_file
@@ -103,7 +104,7 @@ BOMBS = {
     "a python object": (b"!!python/object/apply:os.system ['touch pwned']\n", "a policy is a mapping"),
     "a twin key": (b"version: 1\nversion: 1\n", "given twice"),
     "a large file": (b"#" * (100 << 20), "larger than"),
-    "half a surrogate pair": (b'"\\ud800": 1\n', "unicode"),
+    "half a surrogate pair": (b'"\\ud800": 1\n', "half a character"),
     "utf-16": ("version: 1".encode("utf-16"), "UTF-8"),
     "NUL": (b"version: \x00\n", "not valid YAML"),
     "binary": (bytes(range(256)), "UTF-8"),
@@ -163,7 +164,7 @@ def test_an_encoding_with_a_nul_in_its_name(tmp_path: Path) -> None:
 
 
 def test_what_the_database_says_of_damaged_text_may_be_no_text() -> None:
-    with pytest.raises(InputError, match="damaged"), told():
+    with pytest.raises(InputError, match="damaged"), translated_failures():
         os.fsencode("\udcf4").decode()
 
 
@@ -205,9 +206,38 @@ def test_sets_beside_texts_under_local_recoding(tmp_path: Path) -> None:
     rows = patients(24)
     rows[7][5] = " "
     columns = {"name": "identifier", "age": {"role": "quasi-identifier", "hierarchy": {"mask": "right"}},
-               "zip": "sensitive", "sex": "insensitive", "disease": {"role": "sensitive", "multivalued": "u"},
-               "ward": "insensitive"}  # fmt: skip
+               "zip": "sensitive", "sex": {"role": "insensitive", "near_unique": "allow"},
+               "disease": {"role": "sensitive", "multivalued": "u"},
+               "ward": {"role": "insensitive", "near_unique": "allow"}}  # fmt: skip
     require = [{"model": "k-anonymity", "k": 2}, {"model": "delta-disclosure", "delta": "1"}]
     asked = {"columns": columns, "require": require, "method": {"name": "alpha-k-local"}}
     made = mw.anonymize(write_csv(tmp_path / "t.csv", rows), asked)
     assert len(made.table) == 24
+
+
+# --- releases that were edited ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sets": ["x"]}, {"sensitive": [{"name": "disease", "values": ["flu"], "ordered": False, "counts": [0, 1, 2]}]},
+     {"people": "many"}, {"sensitive": [[]]}],
+)  # fmt: skip
+def test_an_edited_reference_is_refused_by_whatever_reads_it(tmp_path: Path, change: dict[str, Any]) -> None:
+    table = write_csv(tmp_path / "t.csv", patients(12))
+    asked = {
+        "columns": {"age": {"role": "quasi-identifier", "hierarchy": "suppress"}, "disease": "sensitive"},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    }  # fmt: skip
+    mw.anonymize(table, asked, tmp_path / "r")
+    path = tmp_path / "r" / "private" / "reference.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    for read in (
+        mw.verify,
+        mw.attack,
+        lambda folder: mw.Recoder.from_release(folder, check="report").transform(table),
+    ):
+        with pytest.raises(
+            InputError, match=r"is not what was written|it was changed|does not hold what was written"
+        ):
+            read(tmp_path / "r")

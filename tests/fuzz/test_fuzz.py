@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,19 +15,22 @@ from fastapi import FastAPI
 
 from maskwright.workbench import api
 from tests.amounts import amount, cases
+from tests.fuzz.custody import ELSEWHERE, PAIRS, USUAL, Commands, every_command
+from tests.fuzz.frames import MAKERS, WAYS, Frames, made
 from tests.fuzz.requests import addresses
 from tests.fuzz.run import TARGETS
 from tests.support import needs
 
 # Inputs of a target: in `make test`, in one piece of the long run, and how many pieces that has. Each piece is a
 # test of its own, so that they run side by side.
-INPUTS = {"policy": (150, 5_000, 6), "settings": (1_200, 42_000, 10), "hierarchy": (1_200, 26_000, 10),
-          "csv": (300, 3_000, 10), "parquet": (240, 3_000, 10), "statements": (1_200, 26_000, 10),
-          "first-look": (20, 100, 10), "release": (20, 200, 10),
-          "frames": (40, 1_000, 10), "damaged": (40, 1_000, 10), "workbench": (300, 5_000, 6),
-          "workload": (1_200, 10_000, 3)}  # fmt: skip
+INPUTS = {"policy": (100, 5_000, 6), "settings": (600, 42_000, 10), "hierarchy": (600, 26_000, 10),
+          "csv": (160, 3_000, 10), "parquet": (120, 3_000, 10), "statements": (600, 26_000, 10),
+          "first-look": (20, 100, 10), "identifiers": (200, 10_000, 3), "release": (20, 200, 10),
+          "frames": (40, 1_000, 10), "damaged": (40, 1_000, 10), "custody": (80, 2_000, 6),
+          "command": (60, 1_500, 6), "workbench": (160, 5_000, 6),
+          "workload": (600, 10_000, 3)}  # fmt: skip
 PIECES = [(target, piece) for target, (_, _, pieces) in INPUTS.items() for piece in range(pieces)]
-GUIDED = {"policy": 400, "hierarchy": 3_000, "statements": 3_000}
+GUIDED = {"policy": (400, 8_000), "hierarchy": (3_000, 60_000), "statements": (3_000, 60_000)}
 ROOT = Path(__file__).parents[2]
 SMALL_PARENT = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
 
@@ -51,6 +55,17 @@ def test_every_target_has_its_numbers() -> None:
     assert sum(inputs * pieces for _, inputs, pieces in INPUTS.values()) >= 1_000_000
 
 
+def test_every_function_gets_every_kind_of_frame() -> None:
+    """Each function and each kind in `make test`; each function with each kind in one piece of the long run."""
+    target = Frames()
+    inputs = (target.input(0, number) for number in range(amount(*INPUTS["frames"][:2])))
+    fed = {(way, made(random.Random(seed))[0]) for seed, way, _ in inputs}  # noqa: S311
+    kinds = {maker.__name__ for maker in MAKERS}
+    assert {way for way, _ in fed} == set(range(WAYS))
+    assert {kind for _, kind in fed} == kinds
+    assert len(fed) >= amount(WAYS, WAYS * len(kinds))
+
+
 def test_every_address_of_the_workbench_is_fuzzed() -> None:
     document = FastAPI()
     document.include_router(api.router)
@@ -63,6 +78,14 @@ def test_every_address_of_the_workbench_is_fuzzed() -> None:
         if not path.startswith("/p/") and "@" not in path
     }
     assert fed == known
+
+
+def test_every_command_is_fuzzed() -> None:
+    there = every_command()
+    assert set(USUAL) | ELSEWHERE == there
+    assert set(PAIRS) <= set(USUAL)
+    named = {words[0] for words in (Commands().input(0, number) for number in range(300))}
+    assert named == set(USUAL)
 
 
 @pytest.mark.parametrize(("target", "piece"), cases(PIECES, brief=[(target, 0) for target in INPUTS]))
@@ -83,7 +106,7 @@ def atheris() -> None:
 @pytest.mark.parametrize("target", GUIDED)
 def test_guided_by_coverage(target: str, tmp_path: Path) -> None:
     """libFuzzer limits `ru_maxrss`, which counts what the parent held when the process began: a small parent."""
-    runs = amount(GUIDED[target], 20 * GUIDED[target])
+    runs = amount(*GUIDED[target])
     done = python(
         "-c", SMALL_PARENT, "-m", "tests.fuzz.guided", target, str(runs), "1", str(tmp_path / "fuzz")
     )

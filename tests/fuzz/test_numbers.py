@@ -14,24 +14,38 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from tests.amounts import first_of_each
 from tests.fuzz.harness import check_message
-from tests.patients import POLICY, forget, patients, write_csv
+from tests.patients import HEADER, POLICY, forget, patients, write_csv
 
 EXTREME = ["0", "2147483648", "9223372036854775808", "1e100", "1e-100", "nan"]
 # numbers that nobody refuses: where an extreme one is refused, it is for being extreme
 USUAL = {"k": "2", "l": "2", "c": "0.9", "p": "1", "t": "0.9", "n": "2", "e": "0.1", "m": "0.9", "max": "1",
          "alpha": "0.9", "delta": "5", "beta": "0.9", "delta_max": "1", "delta_min": "0", "facts": "1",
          "suppression": "0.5", "budget_s": "5", "anatomize": "2", "neighbours": "4", "rounds": "2", "least": "2",
-         "min_child": "2", "extend": "0.5", "ways": "2", "block": "8", "discernibility": "256"}  # fmt: skip
+         "min_child": "2", "extend": "0.5", "ways": "2", "block": "8", "discernibility": "256",
+         "epsilon": "1", "total_epsilon": "1", "total_delta": "0.1"}  # fmt: skip
 # settings without which a number is not reached
 MORE: dict[str, dict[str, Any]] = {
     "ke-anonymity": {"attribute": "age"},
     "belief": {"adversary": "insider"},
+    "personalised-privacy": {"guarding": "mind"},
     "anatomy": {"l": "2"},
     "mask": {"l": "2", "values": ["flu"]},
+    "dp-sample": {"delta": "0.5"},
 }
 OTHER_COLUMNS: dict[str, dict[str, Any]] = {
     "ke-anonymity": {"age": "sensitive", "ward": {"role": "quasi-identifier", "hierarchy": "suppress"}},
     "codip": {"ward": "sensitive"},
+    # levels that are fixed in advance, and nothing beside the class
+    "dp-sample": {
+        "age": {
+            "role": "quasi-identifier",
+            "hierarchy": {"intervals": [5, 20], "domain": [0, 99]},
+            "levels": ["any"],
+        },
+        "zip": {"role": "quasi-identifier", "hierarchy": "suppress", "levels": ["any"]},
+        "sex": {"role": "quasi-identifier", "levels": ["any"]},
+        "ward": {"role": "quasi-identifier", "levels": ["any"]},
+    },
 }
 
 
@@ -49,7 +63,7 @@ def numeric(registry: Any) -> list[tuple[str, str]]:
 def policy(folder: Path, name: str, field: str, value: str) -> dict[str, Any]:
     """A policy that holds the value in a setting of this model or method."""
     cls: Any = MODELS.get(name) or METHODS[name]
-    needed = {f: USUAL[f] for f, info in cls.model_fields.items() if info.is_required()}
+    needed = {f: USUAL[f] for f, info in cls.model_fields.items() if info.is_required() and f in USUAL}
     given = {**needed, **MORE.get(name, {}), field: value}
     asked: dict[str, Any] = yaml.safe_load(POLICY) | {"require": [{"model": "k-anonymity", "k": 2}]}
     asked["columns"] |= OTHER_COLUMNS.get(name, {})
@@ -77,12 +91,12 @@ def refusal(folder: Path, asked: dict[str, Any]) -> MaskwrightError | None:
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
-    write_csv(tmp_path / "patients.csv", patients(16))
+    mind = [[*row, row[HEADER.index("disease")]] for row in patients(16)]
+    write_csv(tmp_path / "patients.csv", mind, [*HEADER, "mind"])
     write_csv(tmp_path / "population.csv", patients(32))
     return tmp_path
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("name", "field"), first_of_each([*numeric(MODELS), *numeric(METHODS)]))
 def test_settings(name: str, field: str, tables: Path) -> None:
     assert refusal(tables, policy(tables, name, field, USUAL[field])) is None

@@ -6,11 +6,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from experiments.codip import best_closeness
 from maskwright.domain.association import Association, Contingency
 from maskwright.domain.classes import ValueCounts
-from maskwright.domain.value_sets import bitmap_of as bits_of
-from maskwright.methods._table_plans import best_closeness, greedy_plan, merge_sequence, normal_form
+from maskwright.domain.value_sets import SetColumn
+from maskwright.engines import open_engine
+from maskwright.engines.base import Reading
+from maskwright.methods._table_plans import greedy_plan, merge_sequence, normal_form
 
 Case = dict[str, Any]
 
@@ -99,7 +103,16 @@ def codip_star(case: Case) -> Any:
 
 
 def bitmap(case: Case) -> list[list[int]]:
-    return bits_of(case["column"], case["domain"])
+    column = SetColumn("s", tuple(case["domain"]))
+    sets = [list(members) for members in case["column"]]
+    frame = pl.DataFrame({"n": range(len(sets)), "s": sets}, schema_overrides={"s": pl.List(pl.String)})
+    engine = open_engine(threads=1)
+    try:
+        unfolded = engine.unfold(engine.open(frame, Reading(lists=("s",))), [column])
+        rows = sorted(engine.sample(unfolded, len(frame)), key=lambda row: int(row["n"] or 0))
+    finally:
+        engine.close()
+    return [[int(row[bit] == "true") for row in rows] for bit in column.bits]
 
 
 FUNCTIONS = {

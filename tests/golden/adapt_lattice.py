@@ -19,7 +19,7 @@ from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.metrics.loss import attribute_losses
 from maskwright.metrics.loss import discernibility as discernibility_of
 from maskwright.models import MODELS
-from tests.methods.exhaustive import minimal_among, on_paper, plain_binary_search
+from tests.oracles.lattice_cases import minimal_among, on_paper, plain_binary_search
 
 Case = dict[str, Any]
 

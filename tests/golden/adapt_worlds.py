@@ -30,13 +30,15 @@ from maskwright.worlds.reference_methods import (
 from maskwright.worlds.reference_methods import anatomy_counts as count_anatomy
 from maskwright.worlds.sampling.possible_worlds import Likelihood, as_publication, deterministic_likelihood
 from maskwright.worlds.sampling.possible_worlds import posterior_beliefs as enumerate_worlds
-from maskwright.worlds.statements.fact_beliefs import belief_given_facts, implication_fact, negation_fact
-from maskwright.worlds.statements.joined_releases import (
+from maskwright.worlds.statements.fact_beliefs import (
     ClassedRelease,
+    belief_given_facts,
+    implication_fact,
     joint_of_different_attributes,
     joint_of_same_attribute,
+    negation_fact,
 )
-from maskwright.worlds.statements.joined_releases import matching_shares as join
+from maskwright.worlds.statements.fact_beliefs import matching_shares as join
 
 Case = dict[str, Any]
 

@@ -19,14 +19,14 @@ from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import build_objective
 from maskwright.methods.optimal_lattice import OptimalLattice
 from tests.amounts import repeated
-from tests.methods import brute
 from tests.methods.test_lattice_search import solve
+from tests.oracles.lattice_cases import Case, random_case
 from tests.support import Rules, adult, equal_sets, summarise, task_of
 
 pytestmark = pytest.mark.skipif(not compiled.kernel_available(), reason="the kernel was not compiled")
 
 
-def problem_of(case: brute.Case, seed: int) -> tuple[NodeProblem, Lattice]:
+def problem_of(case: Case, seed: int) -> tuple[NodeProblem, Lattice]:
     summary = summarise(case.attributes, case.columns, {"disease": case.disease})
     task = task_of(summary, [Rules(rules=case.rules)], weights=case.weights, levels=case.levels)
     method = OptimalLattice(
@@ -53,7 +53,7 @@ def same(problem: NodeProblem, places: tuple[int, ...], fast: object, plain: obj
 def test_same_at_every_node(block: int, fused: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "FUSED", fused)
     for seed in range(5000 + block * 100, 5000 + block * 100 + 100):
-        case = brute.random_case(seed)
+        case = random_case(seed)
         problem, lattice = problem_of(case, seed)
         assert compiled.can_take(problem)
         fast, plain = compiled.CompiledChecker(problem), Checker(problem)
@@ -65,11 +65,30 @@ def test_same_with_several_rows_per_person() -> None:
     """Sizes count people, limits and costs count rows."""
     rng = np.random.default_rng(5)
     for seed in range(6000, 6100):
-        problem, lattice = problem_of(brute.random_case(seed), seed)
+        problem, lattice = problem_of(random_case(seed), seed)
         problem = replace(problem, rows=problem.sizes + rng.integers(0, 3, len(problem.sizes)))
         fast, plain = compiled.CompiledChecker(problem), Checker(problem)
         for places in itertools.product(*(range(n) for n in lattice.shape)):
             same(problem, places, fast, plain)
+
+
+def test_values_of_several_attributes_stay_apart() -> None:
+    """Different values are kept as bits, which two attributes must not share."""
+    rng = np.random.default_rng(11)
+    hierarchies = [halved(f"q{a}", 4) for a in range(3)]
+    rules = (SizeAtLeast(2), DistinctAtLeast("s", 2), DistinctAtLeast("t", 3))
+    for _ in range(20):
+        columns = [[str(v) for v in rng.integers(0, 4, 60)] for _ in hierarchies]
+        held = {name: [f"v{v}" for v in rng.integers(0, n, 60)] for name, n in (("s", 6), ("t", 3))}
+        task = task_of(summarise(hierarchies, columns, held), [Rules(rules=rules)])
+        lattice = Lattice.of(task.summary.attributes)
+        objective = build_objective("information-loss", lattice, task.summary, {})
+        for suppress in ("small-classes", "failing-classes"):
+            method = OptimalLattice(suppression="1", suppress=suppress)
+            problem = method.problem(task, lattice, objective)
+            fast, plain = compiled.CompiledChecker(problem), Checker(problem)
+            for places in itertools.product(*(range(n) for n in lattice.shape)):
+                same(problem, places, fast, plain)
 
 
 def test_products_beyond_64_bits_are_exact() -> None:
@@ -100,7 +119,7 @@ def test_a_level_with_hundreds_of_coarsenings(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_search_is_the_same_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(7000, 7060):
-        case = brute.random_case(seed)
+        case = random_case(seed)
         fast = solve(case)
         with monkeypatch.context() as patch:
             patch.setattr(compiled, "kernel_available", lambda: False)
@@ -133,7 +152,7 @@ def test_same_on_adult_with_and_without_stored_snapshots(
     fresh = compiled.CompiledChecker(problem)
     rng = np.random.default_rng(1)
     for number in [0, *rng.integers(0, lattice.n_nodes, 20)]:
-        places = tuple(int(p) for p in lattice.places(np.array([number]))[:, 0])
+        places = tuple(int(p) for p in lattice.level_indices(np.array([number]))[:, 0])
         for _ in range(5):  # from the tuples themselves, then from snapshots
             same(problem, places, stored, plain)
             same(problem, places, fresh, plain)
@@ -175,7 +194,7 @@ def test_pairs_of_columns_discard_only_nodes_that_fail(k: int, monkeypatch: pyte
 
 
 def test_a_checker_is_freed_with_its_last_reference() -> None:
-    problem, lattice = problem_of(brute.random_case(5000), 5000)
+    problem, lattice = problem_of(random_case(5000), 5000)
     before = sys.getrefcount(problem.rules)
     checker = compiled.CompiledChecker(problem)
     checker.check((0,) * len(lattice.shape))

@@ -77,7 +77,6 @@ def test_a_key_has_256_bits() -> None:
             ChaCha(b"short")
 
 
-@pytest.mark.usefixtures("listening")
 def test_an_interruption_reaches_the_caller() -> None:
     """Ctrl-C while numpy is calling back: no number is 0 for it, and it is raised once numpy is done."""
     source = PlainChaCha(ONE)

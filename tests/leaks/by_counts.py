@@ -154,6 +154,12 @@ def belief(t: Table) -> Verdicts:
         yield {"max": share}, [x <= share for x in t.shares]
 
 
+def personalised(t: Table) -> Verdicts:
+    """In every class somebody guards each of its values."""
+    for share in around(t.shares, TINY, 1):
+        yield {"p": share, "guarding": "g"}, [x <= share for x in t.shares]
+
+
 def m_confidentiality(t: Table) -> Verdicts:
     """Of classes that were not merged: the share, as it says itself."""
     for share in around(t.shares):
@@ -266,6 +272,7 @@ PAPER: dict[str, Callable[[Table], Verdicts]] = {
     "entropy-l-diversity": entropy, "recursive-cl-diversity": recursive, "alpha-k-anonymity": alpha_k,
     "p-sensitive-k-anonymity": p_sensitive, "t-closeness": t_closeness, "nt-closeness": nt_closeness,
     "ke-anonymity": ke_anonymity, "m-confidentiality": m_confidentiality, "belief": belief,
+    "personalised-privacy": personalised,
     "delta-disclosure": delta_disclosure, "beta-likeness": beta_likeness, "delta-presence": delta_presence,
     "k-map": k_map, "average-risk": average_risk, "highest-risk": highest_risk,
     "individual-risk": individual_risk, "population-uniqueness": population_uniqueness,

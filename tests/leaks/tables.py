@@ -33,6 +33,7 @@ METHODS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "samarati": ({"suppression": "10%"}, [SIZE, DIVERSE]),
     "incognito": ({"suppression": "10%"}, [SIZE, DIVERSE]),
     "local-recoding": ({}, [SIZE, DIVERSE]),
+    "local-suppression": ({"suppression": "10%"}, [SIZE, DIVERSE]),
     "mondrian": ({}, [SIZE, DIVERSE]),
     "greedy-grouping": ({}, [DIVERSE]),
     "symmetric-grouping": ({}, [DIVERSE]),
@@ -66,7 +67,7 @@ def policy(method: str, recoding: str = "generalise", passes: bool = False, **mo
     if method == "codip":
         columns["habit"] = "sensitive"
     if passes:
-        columns["when"] = "insensitive"
+        columns["when"] = {"role": "insensitive", "near_unique": "allow"}
     return {
         "version": 1,
         "columns": columns,

@@ -44,7 +44,7 @@ def policy(recoding: str, passes: bool, form: str | None = None) -> mw.Policy:
         "disease": "sensitive",
     }
     if passes:
-        columns["ward"] = "insensitive"
+        columns["ward"] = {"role": "insensitive", "near_unique": "allow"}
     made: dict[str, Any] = {
         "version": 1, "columns": columns, "require": [{"model": "k-anonymity", "k": 4}],
         "method": {"name": "optimal-lattice", "suppression": "10%"}, "recoding": RECODINGS[recoding],

@@ -23,7 +23,7 @@ from maskwright.errors import PolicyNotMet
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
 from maskwright.pipeline.random_keys import NAMED
-from tests.amounts import cases, crossed
+from tests.amounts import amount, cases, crossed
 from tests.leaks.tables import KINDS, METHODS, RECODINGS, as_kind, columns_of, forget_key, people, policy
 
 DATA = people(160)
@@ -135,10 +135,10 @@ def test_many_rows_and_threads(
         before(self, memory, temp, 8)
 
     monkeypatch.setattr(DuckDBEngine, "__init__", threaded)
-    source, made = as_kind(people(400_000), kind, tmp_path), policy(*how)
+    source, made = as_kind(people(250_000), kind, tmp_path), policy(*how)
     made["method"].pop("suppression", None)
     first = released(source, made, tmp_path / "first")
-    for name in ("second", "third"):
+    for name in ("second", "third")[: amount(1, 2)]:
         assert released(source, made, tmp_path / name) == first
 
 

@@ -26,13 +26,18 @@ DATA = people(160)
 
 # --- what the source code may use ---------------------------------------------------------------------
 
-# Fixed seeds for what is no secret and published by nobody: simulated attackers, metrics, trials of other settings.
+# Fixed seeds for what is no secret and published by nobody: simulated attackers, metrics, trials of other settings,
+# what readers draw,
+# characters that are changed to see whether a checksum notices, whom to look for where all would be too many.
 NO_SECRET = {
     "attacks/_minimality/drawn_worlds.py", "attacks/_minimality/replay.py", "attacks/_minimality/partitions.py",
-    "attacks/_minimality/row_methods.py", "attacks/learned.py",
-    "attacks/_minimality/local_credibility.py", "auditing/original.py", "worlds/statements/fact_beliefs.py",
-    "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
-    "metrics/prediction.py", "metrics/queries.py", "report/search.py",
+    "attacks/_minimality/row_methods.py", "attacks/learned.py", "attacks/_people_worlds.py",
+    "attacks/_absent_people.py", "identifiers/detection.py",
+    "attacks/_minimality/local_credibility.py", "attacks/singling_out.py", "auditing/original.py",
+    "auditing/controlled.py",
+    "worlds/statements/fact_beliefs.py", "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
+    "metrics/prediction.py", "metrics/queries.py", "pipeline/column_changes.py", "pipeline/trials.py",
+    "notebook/result_frames.py",
 }  # fmt: skip
 FORBIDDEN_MODULES = {"random", "uuid"}
 FORBIDDEN_NAMES = {

@@ -7,6 +7,7 @@ policy drops and of the other cells of a row are never shown, not in messages, d
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
@@ -34,7 +35,7 @@ columns:
   age: {role: quasi-identifier, hierarchy: {intervals: [10, 20]}}
   zip: {role: quasi-identifier, hierarchy: {mask: right}}
   disease: sensitive
-  ward: insensitive
+  ward: {role: insensitive, near_unique: allow}
 require:
   - {model: k-anonymity, k: 4}
 method: {name: optimal-lattice, suppression: 10%}
@@ -119,7 +120,7 @@ def gate(w: Watched) -> None:
 
 
 def alone(w: Watched) -> None:
-    w.edit("ward: insensitive", "note: insensitive")
+    w.edit("ward: {role: insensitive, near_unique: allow}", "note: insensitive")
 
 
 def missing(w: Watched) -> None:
@@ -232,7 +233,10 @@ def test_an_internal_error_tells_only_its_kind(
 
 
 def test_what_is_remembered(watched: Watched) -> None:
-    """The history holds days and hashes: no value, no name of a column or file. Only its owner can read it."""
+    """The history holds days and hashes, and where releases lie: no value, no name of a column or of what was read.
+
+    Only its owner can read it.
+    """
     mw.anonymize(watched.table, watched.policy, watched.folder / "release")
     folder = state_folder()
     files = [p for p in folder.rglob("*") if p.is_file()]
@@ -240,6 +244,9 @@ def test_what_is_remembered(watched: Watched) -> None:
     for path in [folder, *folder.rglob("*")]:
         assert path.stat().st_mode & 0o077 == 0, path
     told = "\n".join(str(p.relative_to(folder)) + p.read_text(encoding="utf-8") for p in files)
+    where = json.dumps(str((watched.folder / "release").absolute()))
+    assert told.count(where) == 1
+    told = told.replace(where, "").replace(".releases.jsonl", "")  # the place, and the file that names it
     words = [
         MARK,
         "flu",

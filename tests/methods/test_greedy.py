@@ -120,7 +120,7 @@ def test_what_is_refused() -> None:
         GreedyGrouping(l=9).group(table.task([MODELS["k-anonymity"](k=2)]))
     with pytest.raises(PolicyError, match="'zip', which is no quasi-identifier"):
         GreedyGrouping(priority=["zip"]).group(table.task([MODELS["k-anonymity"](k=2)]))
-    with pytest.raises(ValueError, match="probability"):
+    with pytest.raises(PolicyError, match="probability"):
         GreedyGrouping(extend="3/2")
 
 

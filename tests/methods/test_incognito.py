@@ -19,14 +19,12 @@ from maskwright.methods.incognito import BySubsets, Incognito, roll_up
 from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.models import MODELS
 from tests.amounts import repeated
-from tests.methods import brute
-from tests.methods.exhaustive import Exhaustive, rich_case
+from tests.oracles.lattice_cases import Case, random_case, rich_case
 from tests.support import adult, summarise, task_of
 
 
-def check(case: brute.Case, known: bool) -> str | None:
+def check(every: Case, known: bool) -> str | None:
     """Compare with brute force; the strategy, or None when no node satisfies."""
-    every = Exhaustive(case)
     try:
         found = Incognito(**every.options()).group(every.task(known))
     except PolicyNotMet as refused:
@@ -34,20 +32,20 @@ def check(case: brute.Case, known: bool) -> str | None:
         assert "\n" not in str(refused)
         return None
     names = [
-        {h.attribute: h.levels[n].name for h, n in zip(case.attributes, node, strict=True)}
+        {h.attribute: h.levels[n].name for h, n in zip(every.attributes, node, strict=True)}
         for node in every.minimal
     ]
     listed = found.search["minimal_nodes"]
     assert sorted(map(repr, names)) == sorted(repr(node["levels"]) for node in listed)
     assert Counter(node["suppressed_rows"] for node in listed) == Counter(
-        every.satisfying[node][1] for node in every.minimal
+        every.satisfying[node].suppressed for node in every.minimal
     )
     assert [float(Fraction(n["score"])) for n in listed] == sorted(
         float(Fraction(n["score"])) for n in listed
     )
     assert found.levels in every.minimal
-    assert found.suppressed_rows == every.satisfying[found.levels][1]
-    if case.objective != "non-uniform-entropy":  # its brute-force ties are floats
+    assert found.suppressed_rows == every.satisfying[found.levels].suppressed
+    if every.objective != "non-uniform-entropy":  # its brute-force ties are floats
         assert found.levels == every.best(every.minimal)
     return str(found.search["strategy"])
 
@@ -55,9 +53,7 @@ def check(case: brute.Case, known: bool) -> str | None:
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("block", repeated(10))
 def test_minimal_nodes_equal_brute_force(block: int, known: bool) -> None:
-    found = [
-        check(brute.random_case(seed), known) for seed in range(50_000 + block * 100, 50_100 + block * 100)
-    ]
+    found = [check(random_case(seed), known) for seed in range(50_000 + block * 100, 50_100 + block * 100)]
     assert found.count("tagging") > 10
     assert found.count("subsets") > 5 or not known
 

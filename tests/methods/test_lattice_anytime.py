@@ -20,8 +20,9 @@ from maskwright.methods._lattice.objectives import OBJECTIVES, Bounds, build_obj
 from maskwright.methods._lattice.sweep import LatticeSearch, Stop
 from maskwright.methods.optimal_lattice import OptimalLattice
 from tests.amounts import amount
-from tests.methods import brute
 from tests.methods.test_lattice_search import solve, value
+from tests.oracles import lattices
+from tests.oracles.lattice_cases import random_case
 from tests.support import Monotone, summarise, task_of
 
 
@@ -32,12 +33,12 @@ def test_bounds_hold_on_small_problems(monkeypatch: pytest.MonkeyPatch, known: b
     monkeypatch.setattr("maskwright.methods.optimal_lattice.PART_NODES", (4, 8))
     exact = found = 0
     for seed in range(9000, 9300):
-        case = brute.random_case(seed)
-        expected, got = brute.best(case), solve(case, known)
+        case = random_case(seed)
+        expected, got = case.optimum, solve(case, known)
         if got is None:
             continue  # a search that does not list the lattice may miss a node, but never makes one up
         assert expected is not None
-        optimum = value(case, expected[0])
+        optimum = value(case, expected.score)
         score = float(Fraction(got.search["score"]))
         assert got.search["bound"] - 1e-4 <= optimum <= score + 1e-4  # brute-force entropies have four digits
         found += 1
@@ -127,4 +128,4 @@ def test_a_tenth_of_the_checks_is_nearly_optimal(
 
 
 def test_every_objective_is_listed() -> None:
-    assert set(OBJECTIVES) == set(brute.OBJECTIVES)
+    assert set(OBJECTIVES) == set(lattices.OBJECTIVES)

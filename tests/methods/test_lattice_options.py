@@ -102,7 +102,7 @@ def test_too_few_people_names_the_largest_k() -> None:
 
 def test_too_much_suppression_names_the_share_that_would_do() -> None:
     task = task_of(table("30 30 30 31", "f f f f"), [K2], levels={"age": [0], "sex": [0]})
-    with pytest.raises(PolicyNotMet, match=r"suppresses 1 rows \(25 %\); suppression: 0.25 would do"):
+    with pytest.raises(PolicyNotMet, match=r"suppresses 1 rows \(25 %\); suppression: 0.25 would suffice"):
         OptimalLattice(suppression="0.2").group(task)
     assert OptimalLattice(suppression="0.25").group(task).suppressed_rows == 1
 

@@ -24,30 +24,28 @@ from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS
 from maskwright.runtime.events import Progress
 from tests.amounts import repeated
-from tests.methods import brute
-from tests.methods.exhaustive import Exhaustive, minimal_among, rich_case
+from tests.oracles.lattice_cases import Case, minimal_among, random_case, rich_case
 from tests.support import Monotone, Odd, context_of, summarise, task_of
 
 
-def check(case: brute.Case, known: bool) -> int:
+def check(every: Case, known: bool) -> int:
     """Compare with brute force; how many minimal nodes are there?"""
-    every = Exhaustive(case)
     found = minimal_nodes(every.task(known), **every.options())
     assert {m.levels for m in found} == every.minimal
     assert len(found) == len(every.minimal)
-    assert [m.suppressed for m in found] == [every.satisfying[m.levels][1] for m in found]
+    assert [m.suppressed for m in found] == [every.satisfying[m.levels].suppressed for m in found]
     assert [m.height for m in found] == [every.height(m.levels) for m in found]
-    if case.objective != "non-uniform-entropy":  # its brute-force ties are floats
-        assert [m.levels for m in found] == sorted(every.minimal, key=lambda n: (every.satisfying[n][0], n))
+    if every.objective != "non-uniform-entropy":  # its brute-force ties are floats
+        assert [m.levels for m in found] == sorted(
+            every.minimal, key=lambda n: (every.satisfying[n].score, n)
+        )
     return len(found)
 
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("block", repeated(10))
 def test_all_minimal_nodes_and_no_others(block: int, known: bool) -> None:
-    found = [
-        check(brute.random_case(seed), known) for seed in range(20_000 + block * 100, 20_100 + block * 100)
-    ]
+    found = [check(random_case(seed), known) for seed in range(20_000 + block * 100, 20_100 + block * 100)]
     assert sum(1 for n in found if n) > 20
 
 
@@ -61,7 +59,7 @@ def test_several_minimal_nodes(block: int) -> None:
 def test_whatever_is_called_upward_closed_is(block: int) -> None:
     closed = 0
     for seed in range(30_000 + block * 200, 30_200 + block * 200):
-        every = Exhaustive(brute.random_case(seed))
+        every = random_case(seed)
         nodes = Nodes(every.task(), OptimalLattice(**every.options()))
         if nodes.upward:
             assert every.upward_closed, seed

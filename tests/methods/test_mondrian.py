@@ -337,7 +337,7 @@ def test_what_is_refused() -> None:
         Mondrian().group(table.task([MODELS["k-anonymity"](k=3)]))
     with pytest.raises(PolicyError, match="use: gate"):
         Mondrian().group(table.task([MODELS["average-risk"](max="1/2")]))
-    with pytest.raises(ValueError, match="dimensions: crossed"):
+    with pytest.raises(PolicyError, match="dimensions: crossed"):
         Mondrian(dimensions="fallback")
-    with pytest.raises(ValueError, match="cut: balanced"):
+    with pytest.raises(PolicyError, match="cut: balanced"):
         Mondrian(dimensions="crossed", cut="relaxed")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwright.domain.association import Association, Contingency, Subset, Tables
-from maskwright.domain.value_sets import SetColumn, bitmap_of, from_bitmap
+from maskwright.domain.value_sets import SetColumn
 from maskwright.methods._table_plans import (
     Remembered,
     best_plan,
@@ -198,11 +198,6 @@ def test_one_attribute_alone() -> None:
     found = associate([["a", "b"]])
     assert found.alpha(((0,),)) == found.beta(((0,),)) == 0.0
     assert best_plan(found, Fraction(0), monotone([])).tables == ((0,),)
-
-
-@given(st.lists(st.sets(st.sampled_from("abcd")), min_size=1, max_size=6))
-def test_a_bitmap_loses_nothing(sets: list[set[str]]) -> None:
-    assert from_bitmap(bitmap_of(sets, "abcd"), "abcd") == [sorted(s) for s in sets]
 
 
 def test_a_part_of_a_column_of_sets() -> None:

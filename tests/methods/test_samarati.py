@@ -19,14 +19,12 @@ from maskwright.methods.optimal_lattice import OptimalLattice
 from maskwright.methods.samarati import Samarati, lowest_nodes
 from maskwright.models import MODELS
 from tests.amounts import repeated
-from tests.methods import brute
-from tests.methods.exhaustive import Exhaustive, plain_binary_search, rich_case
+from tests.oracles.lattice_cases import Case, plain_binary_search, random_case, rich_case
 from tests.support import adult, summarise, task_of
 
 
-def check(case: brute.Case, known: bool) -> str | None:
+def check(every: Case, known: bool) -> str | None:
     """Compare with brute force; the strategy, or None when no node satisfies."""
-    every = Exhaustive(case)
     task = every.task(known)
     try:
         found = Samarati(**every.options()).group(task)
@@ -35,10 +33,10 @@ def check(case: brute.Case, known: bool) -> str | None:
         assert "\n" not in str(refused)
         return None
     assert found.levels in every.lowest
-    assert found.suppressed_rows == every.satisfying[found.levels][1]
+    assert found.suppressed_rows == every.satisfying[found.levels].suppressed
     assert found.search["height"] == every.height(found.levels)
     assert found.search["nodes_of_this_height"] == len(every.lowest)
-    if case.objective != "non-uniform-entropy":  # its brute-force ties are floats
+    if every.objective != "non-uniform-entropy":  # its brute-force ties are floats
         assert found.levels == every.best(every.lowest)
     if found.search["strategy"] == "binary":
         assert every.upward_closed
@@ -48,9 +46,7 @@ def check(case: brute.Case, known: bool) -> str | None:
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("block", repeated(10))
 def test_the_lowest_height_equals_brute_force(block: int, known: bool) -> None:
-    found = [
-        check(brute.random_case(seed), known) for seed in range(40_000 + block * 100, 40_100 + block * 100)
-    ]
+    found = [check(random_case(seed), known) for seed in range(40_000 + block * 100, 40_100 + block * 100)]
     assert found.count("exhaustive") > 10
     assert found.count("binary") > 5 or not known
 
@@ -215,9 +211,9 @@ def test_steps_that_skip_a_height_are_not_missed() -> None:
     assert (found.search["height"], found.search["strategy"]) == (1, "binary")
 
 
-def reference_binary_search(every: Exhaustive) -> Any:
+def reference_binary_search(every: Case) -> Any:
     """The published procedure, word for word, on the brute-force answers."""
-    nodes = sorted(itertools.product(*(range(len(h.levels)) for h in every.case.attributes)))
+    nodes = sorted(itertools.product(*(range(len(h.levels)) for h in every.attributes)))
     top = nodes[-1]
     low, high, best = 0, every.height(top), top if top in every.satisfying else None
     while low < high:
@@ -233,7 +229,7 @@ def reference_binary_search(every: Exhaustive) -> Any:
 def test_plain_binary_search_is_plain_and_wrong_where_it_must_be() -> None:
     wrong = 0
     for seed in range(3000, 3150):
-        every = Exhaustive(rich_case(seed))
+        every = rich_case(seed)
         nodes = Nodes(every.task(), OptimalLattice(**every.options()))
         found = plain_binary_search(nodes, nodes.satisfies)
         expected = reference_binary_search(every)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,7 @@ from maskwright.worlds import reference_methods
 from maskwright.worlds.sampling.possible_worlds import deterministic_likelihood, posterior_beliefs
 from tests.amounts import repeated
 from tests.methods import row_tables as rt
-
-
-def in_parts(order: list[int], sa: list[str], passes: Any, ways: int, least: int) -> list[list[int]]:
-    n = len(order)
-    ends = [-(-j * n // ways) for j in range(ways + 1)]
-    parts = [order[a:b] for a, b in pairwise(ends)]
-    if min(map(len, parts)) < max(1, least) or not all(
-        passes(Counter(sa[i] for i in part)) for part in parts
-    ):
-        return [order]
-    return [group for part in parts for group in in_parts(part, sa, passes, ways, least)]
+from tests.oracles import partitions
 
 
 @pytest.mark.parametrize("block", repeated(10))
@@ -44,7 +33,8 @@ def test_the_plain_definition(block: int) -> None:
         found = SymmetricGrouping(min_child=least).partition(requirement, rows)
         assert rt.groups_of(found) == rt.as_sets(reference_methods.symmetric_grouping(qi, sa, passes, least))
         more = SymmetricGrouping(min_child=least, ways=ways).partition(requirement, rows)
-        assert rt.groups_of(more) == rt.as_sets(in_parts(order, sa, passes, ways, least))
+        judged = lambda part: passes(Counter(sa[i] for i in part))  # noqa: E731, B023
+        assert rt.groups_of(more) == rt.as_sets(partitions.symmetric(order, ways, least, judged))
         several += found.n_groups > 2
     assert several > 20
 

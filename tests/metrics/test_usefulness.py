@@ -18,11 +18,12 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
 from maskwright.metrics._shared.supports import supports_of
-from maskwright.metrics.correlation import attribute_associations, cramers_v
 from maskwright.metrics.distributions import (
+    attribute_associations,
     attribute_distributions,
     attribute_earth_movers,
     attribute_total_variation,
+    cramers_v,
     earth_movers,
 )
 from maskwright.metrics.loss import attribute_bits, non_uniform_entropy

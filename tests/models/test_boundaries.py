@@ -180,7 +180,7 @@ def test_the_worst_group_is_the_one_that_fails_most() -> None:
     verdict = model("simple-l-diversity", l=2).check(classes, Context())
     assert (verdict.worst_group, verdict.worst, verdict.failing.tolist()) == (1, Fraction(3, 4), [1])
     assert verdict.sentence() == (
-        "simple-l-diversity FAILS in 1 of 3 groups: worst share of one sensitive value 3/4 (0.75), asked at most 0.5"
+        "simple-l-diversity FAILS in 1 of 3 groups: worst share of one sensitive value 75 % (3/4), asked at most 0.5"
     )
 
 
@@ -337,3 +337,13 @@ def test_results_do_not_depend_on_the_order_of_entries() -> None:
         assert list(m.check(classes, context_of(classes)).values) == list(
             m.check(other, context_of(classes)).values
         )
+
+
+def test_alpha_of_a_set_of_values() -> None:
+    """As Table 1(b) of the minimality attack: whoever has HIV or hepatitis, whichever."""
+    assert ok("alpha-k-anonymity", "abcd", alpha="1/4", k=4)
+    assert not ok("alpha-k-anonymity", "abcd", alpha="1/3", k=4, sets=[["a", "b"], ["c"]])
+    assert ok("alpha-k-anonymity", "abcd", alpha="1/2", k=4, sets=[["a", "b"], ["c"]])
+    assert not ok("alpha-k-anonymity", "abcd", alpha="1/2", k=5, sets=[["a", "b"]])
+    with pytest.raises(PolicyError, match="values or sets, not both"):
+        model("alpha-k-anonymity", alpha="1/2", k=2, values=["a"], sets=[["b"]])

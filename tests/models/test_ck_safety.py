@@ -50,7 +50,7 @@ def test_the_verdict_measures_each_class_alone_and_all_together():
     assert verdict.passes.tolist() == [False, True]
     assert verdict.worst_group == 0
     assert verdict.sentence() == (
-        "ck-safety FAILS in 1 of 2 groups: worst belief of an attacker with 1 known fact 2/3 (0.6667), "
+        "ck-safety FAILS in 1 of 2 groups: worst belief of an attacker with 1 known fact 66.67 % (2/3), "
         "asked below 2/3"
     )
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.domain.exact import entropy_at_least, exp_compared, sign_of_log
+from maskwright.domain.exact import (
+    entropy_at_least,
+    exp_compared,
+    fraction_below,
+    rational_below,
+    sign_of_log,
+)
 from maskwright.methods._lattice.nodes import max_groups, max_p
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=6)
@@ -69,3 +76,13 @@ def test_the_papers_example_of_the_conditions() -> None:
     assert max_p(table) == 5
     assert [max_groups(table, p) for p in range(1, 7)] == [None, 300, 100, 50, 25, 0]
     assert max_p([]) == 0
+
+
+@given(st.fractions(-2, 3), st.integers(1, 40))
+def test_the_nearest_fraction_from_below(value: Fraction, limit: int) -> None:
+    below = max(Fraction(math.floor(value * n), n) for n in range(1, limit + 1))
+    assert rational_below(value, limit) == below
+    # an irrational number just above it has the same neighbour, one just below a fraction does not reach it
+    root = Decimal(2).sqrt() / 10**20
+    assert fraction_below(lambda: Decimal(below.numerator) / below.denominator + root, limit) == below
+    assert fraction_below(lambda: Decimal(below.numerator) / below.denominator - root, limit) < below

@@ -49,6 +49,8 @@ def draw(rng: Random, table: Small, name: str) -> Asked:
         found = about | {"c": half, "l": rng.randint(1, 3)}
     elif name == "alpha-k-anonymity":
         found = about | {"alpha": part, "k": k}
+        if values and rng.random() < 0.4:
+            found["sets"] = sets(rng, values)
     elif name == "p-sensitive-k-anonymity":
         found = {"p": rng.randint(1, 3), "k": k}
     elif name in ("t-closeness", "nt-closeness"):
@@ -68,6 +70,8 @@ def draw(rng: Random, table: Small, name: str) -> Asked:
             found["sets"] = [[v] for v in rng.sample(values, rng.randint(1, len(values)))]
     elif name == "belief":
         found = about | {"max": part} | ({"sets": sets(rng, values)} if values and rng.random() < 0.3 else {})
+    elif name == "personalised-privacy":
+        found = about | {"p": part, "guarding": "g"}
     elif name == "delta-disclosure":
         found = about | {"delta": str(Fraction(rng.randint(1, 12), 8)), "strict": rng.random() < 0.3}
     elif name == "beta-likeness":

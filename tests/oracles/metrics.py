@@ -111,11 +111,11 @@ def cramers_v(table: Mapping[tuple[Value, Value], float], rows: int, columns: in
     return min(1.0, math.sqrt(chi / n / least))
 
 
-def correlation_change(shown: Shown) -> float:
-    table, changes = shown.table, []
-    names = range(len(table.keys))
-    for a, b in itertools.combinations(names, 2):
-        before = Counter((row[a], row[b]) for row in table.rows)
+def two_way_tables(shown: Shown) -> list[tuple[Counter[Any], dict[Any, float]]]:
+    """Of each two quasi-identifiers the rows of each two values, before and after."""
+    found = []
+    for a, b in itertools.combinations(range(len(shown.table.keys)), 2):
+        before = Counter((row[a], row[b]) for row in shown.table.rows)
         after: dict[Any, float] = defaultdict(float)
         for rows in shown.groups:
             for i in rows:
@@ -123,7 +123,23 @@ def correlation_change(shown: Shown) -> float:
                     shown.row_spread(rows, i, a).items(), shown.row_spread(rows, i, b).items()
                 ):
                     after[x, y] += p * q
-        changes.append(_change(before, after))
+        found.append((before, after))
+    return found
+
+
+def two_way_distance(shown: Shown) -> float:
+    found = []
+    for before, after in two_way_tables(shown):
+        n, m = sum(before.values()), sum(after.values())
+        keys = {*before, *after}
+        found.append(sum(abs(before[key] / n - (after.get(key, 0) / m if m else 0)) for key in keys) / 2)
+    return sum(found) / len(found) if found else math.nan
+
+
+def correlation_change(shown: Shown) -> float:
+    table = shown.table
+    names = range(len(table.keys))
+    changes = [_change(before, after) for before, after in two_way_tables(shown)]
     for a in names:
         for column in table.secrets.values():
             before = Counter((row[a], column[i]) for i, row in enumerate(table.rows))

@@ -25,6 +25,9 @@ class Published:
     matching: list[int]
     reference: list[int] | None = None  # the rows that classes are compared with; None: all of the table
     population: int = 0
+    guards: Sequence[
+        frozenset[str] | None
+    ] = ()  # of each row: the values that must not be known of its person
 
     def values(self, asked: Asked) -> list[list[Value]]:
         return [self.table.values(asked.attribute, members) for members in self.classes]
@@ -138,7 +141,10 @@ def belief(p: Published, a: Asked) -> Judged:
 
 
 def alpha_k(p: Published, a: Asked) -> Judged:
-    return Judged([paper.alpha_k(v, Fraction(a["alpha"]), a["k"]) for v in p.values(a)])
+    sets = a.parameters.get("sets")
+    if sets is None:
+        return Judged([paper.alpha_k(v, Fraction(a["alpha"]), a["k"]) for v in p.values(a)])
+    return Judged([len(v) >= a["k"] and _shares(v, sets) <= Fraction(a["alpha"]) for v in p.values(a)])
 
 
 def distinct(p: Published, a: Asked) -> Judged:
@@ -253,6 +259,16 @@ def population_uniqueness(p: Published, a: Asked) -> Judged:
     return Judged([share <= Fraction(a["max"])] * len(p.classes), share)
 
 
+def personalised(p: Published, a: Asked) -> Judged:
+    """In each class the largest share of the people under a node that guards one of them."""
+    shares = []
+    for members, values in zip(p.classes, p.values(a), strict=True):
+        asked = {node for i in members if (node := p.guards[i]) is not None}
+        held = [sum(v in node for v in values) for node in asked]
+        shares.append(Fraction(max(held, default=0), len(members)))
+    return Judged([x <= Fraction(a["p"]) for x in shares], max(shares))
+
+
 JUDGES: dict[str, Judge] = {
     "k-anonymity": k_anonymity, "simple-l-diversity": simple, "distinct-l-diversity": distinct,
     "entropy-l-diversity": entropy, "recursive-cl-diversity": recursive, "alpha-k-anonymity": alpha_k,
@@ -261,6 +277,7 @@ JUDGES: dict[str, Judge] = {
     "belief": belief, "delta-disclosure": delta_disclosure, "beta-likeness": beta_likeness,
     "delta-presence": delta_presence, "k-map": k_map, "average-risk": average_risk, "highest-risk": highest_risk,
     "individual-risk": individual_risk, "population-uniqueness": population_uniqueness,
+    "personalised-privacy": personalised,
 }  # fmt: skip
 
 # models that can be asked of one class by itself: what is dropped elsewhere does not change their verdict

@@ -1,6 +1,7 @@
 """Methods that partition rows, as on paper [Cormode et al. 2010; LeFevre 2006; Xiao, Tao 2006; Wong et al. 2007].
 
-Rows are numbers; `passes` says of a list of rows whether it may be published as a group.
+Rows are numbers; `passes` says of a list of rows whether it may be published as a group. Greedy grouping and Mondrian
+are those of the worked examples (`maskwright.worlds.reference_methods`), whose rows are ordered and judged by counts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Literal
+
+from maskwright.worlds.counting.multisets import Test
+from maskwright.worlds.reference_methods import ReferenceMondrian, greedy_grouping
 
 Rows = list[int]
 Passes = Callable[[Rows], bool]
@@ -22,16 +27,16 @@ def lexicographic(columns: Sequence[Sequence[int]], sizes: Sequence[int]) -> Row
     return sorted(range(len(columns[0])), key=lambda i: [columns[a][i] for a in by])
 
 
+def _within(order: Rows, passes: Passes) -> Test:
+    """A test on the counts of rows, which are numbered by their places in an order."""
+    return lambda places: passes([order[i] for i in places])
+
+
 def greedy(order: Rows, bucket: int, passes: Passes) -> list[Rows]:
     """Buckets are collected until the group passes; what never does is left out, and so is a partial bucket."""
-    groups: list[Rows] = []
-    open_group: Rows = []
-    for start in range(0, len(order) - bucket + 1, bucket):
-        open_group = open_group + order[start : start + bucket]
-        if passes(open_group):
-            groups.append(open_group)
-            open_group = []
-    return groups
+    places = range(len(order))
+    found = greedy_grouping([[i] for i in places], places, _within(order, passes), bucket)
+    return [[order[i] for i in group] for group in found]
 
 
 def symmetric(order: Rows, ways: int, least: int, passes: Passes) -> list[Rows]:
@@ -48,36 +53,16 @@ def mondrian(
     order: Rows,
     strict: bool,
     fallback: bool,
-    side: str,
+    side: Literal["lt", "le"],
     least: int,
     passes: Passes,
 ) -> list[Rows]:
-    """Cut at the median of the attribute that is widest relative to the table, while both sides pass."""
-
-    def width(rows: Rows, d: int) -> int:
-        return max(columns[d][i] for i in rows) - min(columns[d][i] for i in rows)
-
-    whole = [width(order, d) for d in range(len(columns))]
-
-    def cut(rows: Rows, d: int) -> tuple[Rows, Rows]:
-        ranked = sorted(rows, key=lambda i: columns[d][i])  # stable: equal values stay in their order
-        if not strict:
-            half = -(-len(ranked) // 2)
-            return ranked[:half], ranked[half:]
-        upper, lower = columns[d][ranked[len(ranked) // 2]], columns[d][ranked[(len(ranked) - 1) // 2]]
-        left = [i for i in ranked if (columns[d][i] < upper if side == "lt" else columns[d][i] <= lower)]
-        return left, ranked[len(left) :]
-
-    def split(rows: Rows) -> list[Rows]:
-        wide = [d for d in range(len(columns)) if width(rows, d)]
-        wide.sort(key=lambda d: (-Fraction(width(rows, d), whole[d]), d))
-        for d in wide if fallback else wide[:1]:
-            children = cut(rows, d)
-            if all(len(c) >= max(1, least) and passes(c) for c in children):
-                return [group for child in children for group in split(child)]
-        return [rows]
-
-    return split(order)
+    """Cut at the median of the attribute that is widest relative to the table, while both sides pass; equal values
+    stay in their order."""
+    method = ReferenceMondrian(strict, "fallback" if fallback else "widest", side, least)
+    rows = [[column[i] for column in columns] for i in order]
+    found = method.group(rows, range(len(order)), _within(order, passes))
+    return [[order[i] for i in group] for group in found]
 
 
 def crossed(

@@ -33,6 +33,16 @@ class Key:
     def height(self) -> int:
         return len(self.levels) - 1
 
+    def numbers(self) -> range:
+        return range(len(self.levels))
+
+    def height_of(self, level: int) -> int:
+        """Levels are a chain here: each is one step above the one before."""
+        return level
+
+    def refines(self, level: int, other: int) -> bool:
+        return level <= other
+
     def label(self, level: int, value: Value) -> Value:
         """Missing is missing, until everything is one."""
         if level == self.height:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwright.perturb.coding import distance_linkage, image_linkage
 from maskwright.perturb.microaggregation import (
     group_means,
     information_loss,
@@ -19,6 +18,7 @@ from maskwright.perturb.microaggregation import (
     optimal_groups,
     standardised_columns,
 )
+from maskwright.perturb.perturbations import distance_linkage, image_linkage
 
 Rows = list[tuple[int, ...]]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from maskwright.perturb.noise import noise_beliefs, noise_covariance, noise_linkage, noisy_values
+from maskwright.perturb.perturbations import noise_beliefs, noise_covariance, noise_linkage, noisy_values
 
 
 def people(n: int, seed: int = 1) -> np.ndarray:

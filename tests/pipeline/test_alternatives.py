@@ -1,4 +1,4 @@
-"""A refusal, or a release that loses much, comes with what else would do: tried, ranked, and one flag away."""
+"""A refusal, or a release that loses much, comes with what else would work: tried, ranked, and one flag away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from maskwright.cli.commands import main
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import UsageError
-from maskwright.pipeline.alternatives import alternatives_to, chosen_alternative
+from maskwright.pipeline.attempts import _candidates, alternatives_to, chosen_alternative
+from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
 from maskwright.policy.policy import Policy
@@ -117,11 +118,62 @@ def test_without_looking_nothing_is_tried(table: Path, capsys: pytest.CaptureFix
 
 
 def test_a_number_that_was_not_told_is_refused(table: Path) -> None:
+    """Nor one that was told for another table, or another policy: what is tried anew can have another order."""
+    job = Job(table, Policy.load(POLICY))
+    with pytest.raises(
+        UsageError, match="nothing was told for this table and this policy; run without --choose"
+    ):
+        chosen_alternative(job, 1)
+    alternatives_to(job)
     with pytest.raises(UsageError, match="there are"):
-        chosen_alternative(Job(table, Policy.load(POLICY)), 99)
+        chosen_alternative(job, 99)
+    other = Policy.load({**POLICY, "columns": {**POLICY["columns"], "zip": "identifier"}})
+    with pytest.raises(UsageError, match="nothing was told"):
+        chosen_alternative(Job(table, other), 1)
+    with table.open("a") as file:
+        file.write("50,120,a\n")
+    with pytest.raises(UsageError, match="nothing was told"):
+        chosen_alternative(job, 1)
+
+
+def test_what_is_chosen_is_written_as_the_policy_says_now(table: Path) -> None:
+    """`output` and `about` decide no outcome, so that the alternatives are the same; they may have changed since."""
+    alternatives_to(Job(table, Policy.load(POLICY | {"about": {"title": "an old title"}})))
+    now = Policy.load(POLICY | {"output": {"format": "parquet"}, "about": {"title": "a new one"}})
+    chosen = chosen_alternative(Job(table, now), 1)
+    assert (chosen.output, chosen.about) == (now.output, now.about)
+    assert chosen.to_dict() != now.to_dict()
+    assert chosen_alternative(Job(table, Policy.load(POLICY)), 1).about is None
+
+
+@pytest.mark.parametrize("kept", ["5", "{}", '{"a": 1}', "[5]", "[{}]", "null"])
+def test_what_is_remembered_and_damaged_is_said_and_forgotten(table: Path, kept: str) -> None:
+    job = Job(table, Policy.load(POLICY))
+    alternatives_to(job)
+    (file,) = (state_folder() / "alternatives").iterdir()
+    file.write_text(kept, encoding="utf-8")
+    with pytest.raises(UsageError, match="damaged"):
+        chosen_alternative(job, 1)
+    assert not file.exists()
 
 
 def test_a_fraction_that_python_does_not_write_is_rounded_up() -> None:
     long = Fraction(10**5000 // 3, 10**5000 - 1)
     written = Fraction(str(plain_number(long)))
     assert long <= written <= long + Fraction(1, 10**30)
+
+
+def test_a_larger_k_that_may_lose_less_is_explained_and_tried(table: Path) -> None:
+    searched = [POLICY["require"][0], {"model": "simple-l-diversity", "l": "2"}]
+    policy = Policy.of({**POLICY, "require": searched}, "policy")
+    release = publish_release(Job(table, policy))
+    assert any("a larger k can lose less, which is no mistake" in note for note in release.notes)
+    assert any("failing-classes" in note for note in release.notes)
+    changes = {change for change, _, _ in _candidates(policy)}
+    assert "whatever fails is left out (suppress: failing-classes)" in changes
+    assert "k = 10 instead of 5, which lets more people be left out" in changes
+    lattice = {**POLICY["method"], "suppress": "failing-classes"}
+    for other in ({"require": searched, "method": "mondrian"}, {"require": searched, "method": lattice}):
+        without = Policy.of({**POLICY, **other}, "policy")
+        assert not any("no mistake" in note for note in publish_release(Job(table, without)).notes)
+        assert not any("failing-classes" in change for change, _, _ in _candidates(without))

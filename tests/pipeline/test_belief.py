@@ -240,9 +240,15 @@ def test_the_attack_knows_the_fewest_rows_of_a_part(method: dict[str, Any], tmp_
     assert (found.ok, found.worst < Fraction(9, 10)) == (True, True)
 
 
-def test_what_no_attack_can_judge_is_refused(source: Path, tmp_path: Path) -> None:
-    """No proof, and an attack that only assumes something about the method: the belief is taken to be 1."""
+def test_what_no_attack_can_judge_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No proof, and an attack that only assumes something about the method: the belief is taken to be 1.
+
+    Of so many people the same groups hardly ever come out again, however long the method is run on possible worlds.
+    """
     required = {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}
+    monkeypatch.setattr("maskwright.attacks.minimality.LOCAL_ROWS", 16)
     made = policy({"name": "alpha-k-local"}, SIZE, required, HALF | {"max": "0.99"}, disease=ONE_SET)
     with pytest.raises(PolicyNotMet, match=r"FAILS.*no bound is proven.*taken to be 1.*balanced") as caught:
         mw.anonymize(source, made, tmp_path / "r")
@@ -291,7 +297,6 @@ def test_people_dropped_for_their_values_are_not_forgotten(
         mw.anonymize(source, made)
 
 
-@pytest.mark.usefixtures("hasty")
 def test_people_dropped_for_reasons_that_no_attack_knows(tmp_path: Path) -> None:
     """Classes that fail an entropy requirement are dropped: what that tells is not known, so it may be everything."""
     rows = [
@@ -306,6 +311,7 @@ def test_people_dropped_for_reasons_that_no_attack_knows(tmp_path: Path) -> None
         mw.anonymize(source, policy(method, SIZE, entropy, HALF | {"max": "0.99"}))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_the_insider_combines_method_and_facts(source: Path) -> None:
     insider = {"model": "belief", "max": "3/4", "attribute": "disease", "adversary": "insider", "facts": 1}
     with pytest.raises(PolicyNotMet, match=r"insider.*combined \(exact\) finds it.*anatomy"):
@@ -390,7 +396,9 @@ def test_words_everywhere(maskwright: Command, source: Path, tmp_path: Path) -> 
         "    method (symmetric-grouping, searching on simple-l-diversity): Lemma (even split): "
     )
     assert label[2].startswith("    earlier runs (none): Lemma (repetition): ")
-    assert label[3] == "  no earlier look at this input; not attacked: nothing that concerns it"
+    assert label[3].startswith(
+        "  no earlier look at this input; not attacked: learned: the beliefs of somebody who learns"
+    )
     report = (tmp_path / "r/private/report.html").read_text(encoding="utf-8")
     assert "belief, guaranteed" in report
     shown = report[report.index('id="promised"') :]
@@ -423,7 +431,7 @@ def test_words_everywhere(maskwright: Command, source: Path, tmp_path: Path) -> 
         {"name": "alpha-k-local"},
         SIZE,
         {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4},
-        HALF,
+        HALF | {"max": "1/5"},
         disease=ONE_SET,
     )
     (tmp_path / "p.yaml").write_text(refused.to_yaml(), encoding="utf-8")
@@ -456,6 +464,7 @@ def test_calibration_needs_no_table() -> None:
     assert set(ATTACKS) >= {"homogeneity", "minimality"}
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "p.csv", patients(120))
     columns = {
@@ -480,5 +489,6 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     )
     assert strict.status == "measured"
     assert 0.25 <= float(strict.worst or 0) <= 0.3
-    with pytest.raises(PolicyNotMet, match="balanced"):
-        release("alpha-k-local", SIZE, {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}, HALF)
+    local = release("alpha-k-local", SIZE, {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}, HALF)
+    assert local.status == "measured"
+    assert 0.4 <= float(local.worst or 0) <= 0.5

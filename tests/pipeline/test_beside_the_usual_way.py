@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 
 import maskwright as mw
-from maskwright.engines.duckdb.database import Database, told
-from maskwright.engines.duckdb.engine import DuckDBEngine
-from maskwright.engines.duckdb.opening import _foreign
+from maskwright.engines.duckdb.database import Database, translated_failures
+from maskwright.engines.duckdb.engine import DuckDBEngine, _foreign
 from maskwright.errors import InputError, PolicyError, PolicyNotMet, UsageError
 from maskwright.folder.store import is_readable
 from maskwright.pipeline.attacking import adversary_named
@@ -68,7 +67,7 @@ def people(path: Path, n: int = 60) -> Path:
     return path
 
 
-WARDS = {**AGES, "d": "sensitive", "ward": "insensitive"}
+WARDS = {**AGES, "d": "sensitive", "ward": {"role": "insensitive", "near_unique": "allow"}}
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -156,11 +155,11 @@ def test_an_engine_that_refuses_its_memory_is_closed(tmp_path: Path, monkeypatch
     "text", ["KeyboardInterrupt", "Query interrupted", "while scanning: KeyboardInterrupt: \n"]
 )
 def test_a_ctrl_c_is_no_fault_of_the_table(text: str) -> None:
-    with pytest.raises(KeyboardInterrupt), told():
+    with pytest.raises(KeyboardInterrupt), translated_failures():
         raise duckdb.InvalidInputException(text)
     with pytest.raises(KeyboardInterrupt), _foreign("the pandas table"):
         raise duckdb.Error(text)
-    with pytest.raises(InputError), told():
+    with pytest.raises(InputError), translated_failures():
         raise duckdb.InvalidInputException(f"{text} is a value")
 
 

@@ -17,11 +17,15 @@ from maskwright.verification.verify import verify_folder
 from tests.amounts import first_of_each
 from tests.patients import write_csv
 
-pytestmark = pytest.mark.usefixtures("hasty")
-
-COLUMNS = ["age", "zip", "score", "disease"]
+COLUMNS = ["age", "zip", "score", "disease", "guard"]
 ROWS = [
-    [str(20 + a), f"1{z}", str((a * 3 + z) % 7), ["flu", "asthma", "ulcer"][(a + 2 * z) % 3]]
+    [
+        str(20 + a),
+        f"1{z}",
+        str((a * 3 + z) % 7),
+        ["flu", "asthma", "ulcer"][(a + 2 * z) % 3],
+        ["x", "flu"][z % 2],
+    ]
     for a, z in itertools.product(range(12), range(4))
 ]
 REQUIRE: dict[str, dict[str, Any]] = {
@@ -32,6 +36,7 @@ REQUIRE: dict[str, dict[str, Any]] = {
     "recursive-cl-diversity": {"c": 3, "l": 2},
     "alpha-k-anonymity": {"alpha": "1/2", "k": 3, "attribute": "disease"},
     "p-sensitive-k-anonymity": {"p": 2, "k": 4},
+    "personalised-privacy": {"p": "1/2", "guarding": "guard", "attribute": "disease"},
     "t-closeness": {"t": "0.3", "attribute": "disease", "distance": "hierarchical"},
     "nt-closeness": {"n": 20, "t": "0.3", "attribute": "score", "distance": "ordered"},
     "ke-anonymity": {"k": 3, "e": 4, "attribute": "score"},
@@ -119,7 +124,7 @@ def test_other_methods(name: str, source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", ["drop", "star"])
 @pytest.mark.parametrize("suppress", ["small-classes", "failing-classes"])
 def test_suppressed_rows(suppress: str, rows: str, source: Path, tmp_path: Path) -> None:
-    lonely = [*ROWS, *(["99", "77", "1", "flu"] for _ in range(4))]
+    lonely = [*ROWS, *(["99", "77", "1", "flu", "x"] for _ in range(4))]
     write_csv(source, lonely, COLUMNS)
     require = [{"model": "k-anonymity", "k": 5}, {"model": "distinct-l-diversity", "l": 1}]
     options = {"suppression": "10%", "suppress": suppress, "suppressed_rows": rows}

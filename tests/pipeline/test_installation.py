@@ -129,7 +129,10 @@ def test_a_key_that_cannot_be_kept(how: str, tmp_path: Path, monkeypatch: pytest
     else:
         (tmp_path / "file").write_text("", encoding="ascii")
         monkeypatch.setenv("MASKWRIGHT_STATE", str(tmp_path / "file" / "state"))
-    first, second = (mw.anonymize(table(), POLICY, tmp_path / name) for name in ("first", "second"))
+    policy = mw.Policy.load(POLICY)
+    first, second = (
+        publish_release(Job(table(), policy, tmp_path / name, attacks=())) for name in ("first", "second")
+    )
     assert not first.repeatable
     assert any("installation key could not be kept" in note for note in first.notes)
     assert json.loads((tmp_path / "first/private/manifest.json").read_bytes())["repeatable"] is False

@@ -108,7 +108,7 @@ def test_row_order_says_nothing_and_differs_between_installations(tmp_path: Path
     source = write_csv(tmp_path / "t.csv", rows)
     policy = mw.Policy.load(
         {
-            "columns": {"age": "quasi-identifier", "ward": "insensitive"},
+            "columns": {"age": "quasi-identifier", "ward": {"role": "insensitive", "near_unique": "allow"}},
             "require": [{"model": "k-anonymity", "k": 5}],
         }
     )
@@ -165,6 +165,19 @@ def test_types_are_kept_where_a_column_is_not_recoded() -> None:
     out = mw.anonymize(pl.DataFrame(frame()), keep_age_exact()).table
     assert out.schema["age"] == pl.Int64
     assert out.schema["ward"] == pl.Float64
+
+
+def test_sensitive_numbers_with_gaps_are_found_again_in_a_file(tmp_path: Path) -> None:
+    """Numbers between them, which nobody has, are no values that the input did not have."""
+    people = pd.DataFrame({"age": [30] * 8, "income": [0, 7, 3, 12] * 2})
+    policy = {
+        "columns": {"age": "quasi-identifier", "income": "sensitive"},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    }
+    people.to_parquet(tmp_path / "people.parquet")
+    release = mw.anonymize(tmp_path / "people.parquet", policy, tmp_path / "release")
+    assert release.ok
+    assert verify_folder(tmp_path / "release").ok
 
 
 def test_polars_in_polars_out(policy: Path) -> None:

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from maskwright.cli.commands import command_parser
 from tests.patients import POLICY, patients, write_csv
 
 # What Windows does otherwise, before anything of ours is imported. No file that is open is removed or renamed; folders
@@ -107,6 +109,9 @@ def windows(folder: Path, *arguments: str, before: str = "") -> subprocess.Compl
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MASKWRIGHT_STATE", str(tmp_path / "state"))
+    # its own: its locks are played, and real processes would take its temporary files for leftovers
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     work = tmp_path / "work"
     work.mkdir()
     write_csv(work / "patients.csv", patients(40))
@@ -146,3 +151,23 @@ def test_windows_first_policy_and_audit(folder: Path) -> None:
     )
     assert done.returncode in (0, 1), done.stderr
     assert (folder / "first.yaml").exists() and (folder / "audit.html").exists()
+
+
+def test_what_runs_elsewhere_is_there() -> None:
+    """The workflow for other systems names tests, files and commands that exist: nothing else would notice here."""
+    root = Path(__file__).parents[2]
+    workflow = yaml.safe_load((root / ".github/workflows/systems.yml").read_text("utf-8"))
+    parts = workflow["jobs"]["parts"]
+    assert {"windows-latest", "macos-latest"} <= set(parts["strategy"]["matrix"]["os"])
+    lines = [line.split() for step in parts["steps"] for line in step.get("run", "").splitlines()]
+    named = [word for line in lines for word in line if word.startswith(("tests/", "requirements"))]
+    assert "tests/engines" in named
+    assert [name for name in named if not (root / name).exists()] == []
+    used = [line[1:] for line in lines if line[0] == "maskwright"]
+    assert {words[0] for words in used} >= {"demo", "verify", "attack"}
+    for words in used:
+        command_parser().parse_args(words)  # ends the process where a command or an option is unknown
+    assert not any("--no-build-isolation" in line for line in lines), (
+        "setuptools is not among what is installed"
+    )
+    assert (root / workflow["jobs"]["whole"]["steps"][-1]["run"]).exists()

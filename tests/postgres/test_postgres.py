@@ -380,7 +380,9 @@ def test_new_rows_and_audit_from_the_database(server: Server, people: str) -> No
     release = mw.anonymize(source, policy(), seed=1)
     assert len(mw.Recoder.from_release(release).transform(source).fetchall()) == 40
     assert HEADER[1] in mw.suggest_policy(source).text
-    assert mw.audit(source, ["age", "zip", "sex"], ["disease"]).as_dict()["rows"] == 40
+    with pytest.raises(UsageError, match="--unit none"):  # every row has the same key
+        mw.audit(source, ["age", "zip", "sex"], ["disease"])
+    assert mw.audit(source, ["age", "zip", "sex"], ["disease"], unit="none").as_dict()["rows"] == 40
 
 
 @pytest.mark.parametrize("answer", ["lost", "never sent", "server gone"])

@@ -294,3 +294,43 @@ def test_release_report_and_new_rows(tmp_path: Path) -> None:
     assert Counter(kept.itertuples(index=False)) == Counter(
         new[kept.columns].fillna("").itertuples(index=False)
     )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "delimiter"),
+    [
+        ("cp1252", ";"),
+        pytest.param("utf-8-sig", "|", marks=pytest.mark.long),
+        pytest.param("utf-16", "\t", marks=pytest.mark.long),
+    ],
+)
+def test_a_messy_file_in_policy_report_and_new_rows(tmp_path: Path, encoding: str, delimiter: str) -> None:
+    """Encodings, marks of order, delimiters, names that are empty or twice, and whole numbers of 25 digits."""
+    made = messy_table(200, seed=8)
+    numbers = [10**24 + 7 * (i // 50) for i in range(200)]
+    path, again = tmp_path / "messy.csv", tmp_path / "new.csv"
+    with path.open("w", newline="", encoding=encoding) as file:
+        rows = csv.writer(file, delimiter=delimiter)
+        rows.writerow([*NAMES, "disease", "", "site"])
+        for row, number in zip(made.cells, numbers, strict=True):
+            rows.writerow([*row.values(), number, "x", "Zürich"])
+    again.write_bytes(path.read_bytes())
+    found = mw.suggest_policy(path, tried=False).policy.input
+    assert (found.encoding == "cp1252") == (encoding == "cp1252")
+    assert found.names == "repair"
+    passing = {"role": "insensitive", "near_unique": "allow"}
+    columns = {**POLICY["columns"], "disease_2": passing, "site": passing}
+    policy = {**POLICY, "columns": columns, "input": {"encoding": found.encoding, "names": "repair"}}
+    release = mw.anonymize(path, policy, destination=tmp_path / "release")
+    assert release.ok
+    assert [c for c in release.policy.columns if c.startswith("disease")] == ["disease", "disease_2"]
+    published = pd.read_csv(tmp_path / "release" / "public" / "data.csv", dtype=str)
+    assert set(published["site"]) == {"Zürich"}
+    assert set(published["disease_2"]) == set(map(str, numbers)), "every digit"
+    report = (tmp_path / "release" / "private" / "report.html").read_text(encoding="utf-8")
+    for (name, what), count in made.found.items():
+        assert f"{count:,}" in report, (name, what)
+    recoder = mw.Recoder.from_release(tmp_path / "release", order="keep")
+    new = recoder.transform(again).df()
+    assert Counter(new["sex"].fillna("")) == Counter(published["sex"].fillna(""))
+    assert set(new["disease_2"]) == set(published["disease_2"])

@@ -11,7 +11,7 @@ from typing import Any
 from maskwright.policy.policy import Policy
 from maskwright.worlds.sampling.choices import TooManyChoices
 from tests.promise.draws import Draws, chance
-from tests.promise.policies import random_policy
+from tests.promise.policies import random_policy, with_more_settings, with_near_numbers
 from tests.promise.posterior import Broken, Outputs, broken, drawn, enumerated, pooled
 from tests.promise.product import published
 from tests.promise.tables import Case, random_case
@@ -33,6 +33,7 @@ class Examined:
     policy: dict[str, Any]
     published: bool = False
     guaranteed: bool = False
+    near: bool = False  # is it guaranteed that nobody comes near to a number?
     broken: list[Broken] = field(default_factory=list)
     exact: bool = True
     refusals: Counter[str] = field(default_factory=Counter)
@@ -46,15 +47,20 @@ class Examined:
         )
 
 
-def examined(seed: int) -> Examined:
+def examined(seed: int, more: bool = False, near: bool = False) -> Examined:
     """Draw a table and a policy, and compare what is guaranteed with what is true.
 
-    A policy that publishes none of some worlds promises nothing: then another one is drawn, once.
+    A policy that publishes none of some worlds promises nothing: then another one is drawn, once. `more`: with settings
+    that are usually left at their defaults. `near`: the secret is a number, and nobody may come near to it.
     """
     draw = chance(seed)
-    case = random_case(draw, several=draw.random() < 0.15)
+    case = random_case(draw, several=draw.random() < 0.15, numbers=near)
     for _ in range(TRIED):
         policy = random_policy(draw, case)
+        if more:
+            policy = with_more_settings(draw, case, policy)
+        if near:
+            policy = with_near_numbers(draw, policy)
         found = examine(seed, case, policy, draw.randrange(100) if draw.random() < 0.04 else None)
         if found.published:
             break
@@ -69,6 +75,7 @@ def examine(number: int, case: Case, plain: dict[str, Any], seed: int | None = N
         outcome = published(case.table(world), policy, Draws(draw), seed)
         result.published |= outcome.public is not None
         result.guaranteed |= outcome.guaranteed
+        result.near |= any(b.guaranteed and b.within is not None for b in outcome.bounds)
         if outcome.why:
             result.refusals[outcome.why] += 1
         if result.guaranteed:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from maskwright.policy.policy import Policy
 from tests.promise.small_engine import members
 from tests.promise.tables import INSENSITIVE, SEPARATOR, SET, UNIT, Case
 
@@ -27,6 +28,117 @@ def random_policy(draw: random.Random, case: Case) -> Plain:
         policy["missing"] = {"rows": "drop"}
     policy["require"] = _require(draw, case, method)
     return policy
+
+
+def with_more_settings(draw: random.Random, case: Case, policy: Plain) -> Plain:
+    """The same policy with some of the settings that `random_policy` leaves at their defaults."""
+    columns = {name: dict(c) if isinstance(c, dict) else c for name, c in policy["columns"].items()}
+    more: Plain = {}
+    for name in case.quasi_identifiers:
+        if draw.random() < 0.3:
+            columns[name]["weight"] = draw.choice([0, 2, "1/2"])
+        if draw.random() < 0.3:
+            columns[name] |= draw.choice([{"levels": ["0", "1"]}, {"levels": ["1"]}])
+        elif draw.random() < 0.2:
+            more["keep"] = {name: draw.choice(["0", "1"])}
+        elif "intervals" in columns[name].get("hierarchy", {}) and draw.random() < 0.5:
+            columns[name]["finest"] = "1"
+    for name in case.domains:
+        values = _values(case, name)
+        if name != SET and draw.random() < 0.5:
+            named = draw.sample([*values, "never"], len(values))
+            columns[name] |= draw.choice([{"order": named}, {"hierarchy": {"groups": {"some": named[:2]}}}])
+    if draw.random() < 0.3:
+        more["population"] = {"size": draw.choice([50, 1000])}
+    own = [name for name in case.quasi_identifiers if _is_own(case, name)]
+    if UNIT in case.names and own:
+        more["unit"] = {"column": UNIT, "own": own}
+    if draw.random() < 0.15 and policy["method"]["name"] in ("mondrian", "local-recoding"):
+        more["method"] = policy["method"] | {"labels": "fixed"}
+    if draw.random() < 0.3 and UNIT not in case.names:  # of a survey; people may be taken for what they hold
+        column = draw.choice([*case.domains, "s"])
+        numbers = all(v is not None and v.isdigit() for v in case.domains[column])
+        more[draw.choice(["weight", "household"]) if numbers else "household"] = column
+        more["population"] = {"size": 1000}
+    if draw.random() < 0.3:
+        more["require"] = [*policy["require"], _another_belief(draw, case)]
+    if draw.random() < 0.3:
+        more["prepare"] = {draw.choice([*case.quasi_identifiers, "s"]): {"missing": ["?"]}}
+    if draw.random() < 0.3:
+        more["missing"] = policy.get("missing", {}) | {"tokens": ["?"]}
+    if "population" in more and _has_missing(case):
+        more["missing"] = (
+            policy.get("missing", {}) | more.get("missing", {}) | {"wildcard": draw.random() < 0.7}
+        )
+    if any(None in domain for domain in case.domains.values()) and draw.random() < 0.5:
+        more["missing"] = more.get("missing", {}) | {"rows": "drop"}
+    return {**policy, **more, "columns": columns}
+
+
+UNPROVEN = (
+    "changed secret", "changed column", "pseudonym", "lasting pseudonym", "moved dates", "direct identifiers",
+    "some rows of each", "linked rows", "fixed labels", "method of others", "model of others",
+)  # fmt: skip
+
+
+def with_unproven(draw: random.Random, case: Case, policy: Policy, kind: str) -> Plain:
+    """The same policy with an ingredient that no proof names; what `others` wrote goes by the name `foreign`."""
+    plain = policy.to_dict()
+    columns = {name: {"role": c} if isinstance(c, str) else dict(c) for name, c in plain["columns"].items()}
+    secret = draw.choice([name for name in case.domains if name != SET])
+    changed = draw.choice([{"round": 10}, {"noise": "10%"}])
+    if kind == "changed secret":
+        columns[secret]["publish"] = changed
+    elif kind == "changed column":
+        columns["pay"] = {"role": "insensitive", "publish": changed}
+    elif kind in ("pseudonym", "lasting pseudonym"):
+        columns["card"] = {"role": "identifier", "publish": "pseudonym"}
+        columns["card"] |= {"stable": True, "group": "g"} if kind == "lasting pseudonym" else {}
+    elif kind == "moved dates":
+        columns |= {"card": {"role": "identifier"}, "day": {"role": "insensitive"}}
+        plain["shift_dates"] = {"columns": ["day"], "within": 30, "person": "card"}
+    elif kind == "direct identifiers":
+        columns[draw.choice([*case.quasi_identifiers, secret])]["direct_identifiers"] = "allow"
+    elif kind in ("some rows of each", "linked rows"):
+        columns[UNIT] = {"role": "identifier"}
+        rule = {"rows": draw.choice([1, 2])} if kind == "some rows of each" else {"publish": "pseudonym"}
+        plain["unit"] = {"column": UNIT, **rule}
+    elif kind == "fixed labels":
+        plain["method"] = {"name": draw.choice(["mondrian", "local-recoding"]), "labels": "fixed"}
+    elif kind == "method of others":
+        plain["method"] = "foreign"
+    else:
+        use = draw.choice(["search", "gate"])
+        plain["require"] = [*plain["require"], {"model": "foreign", "l": 2, "attribute": secret, "use": use}]
+    return {**plain, "columns": columns}
+
+
+def with_near_numbers(draw: random.Random, policy: Plain) -> Plain:
+    """The same policy where nobody may come near to the secret, a number: beside its bounds on belief, or for them."""
+    near = {
+        "within": draw.choice(["1/9", "1/9", "1/3", "2/3"]),
+        "max": draw.choice(["2/3", "3/4", "4/5", "9/10"]),
+    }
+    alone = draw.random() < 0.8
+    others = [m for m in policy["require"] if not (alone and m["model"] == "belief")]
+    return {**policy, "require": [*others, {"model": "belief", "attribute": "s", **near}]}
+
+
+def _is_own(case: Case, name: str) -> bool:
+    """Is the column the same in all rows of each person?"""
+    at = case.names.index(name)
+    return len({(owner, row[at]) for owner, row in zip(case.owners, case.known, strict=True)}) == len(
+        case.people
+    )
+
+
+def _another_belief(draw: random.Random, case: Case) -> Plain:
+    """A bound between the usual ones, or for somebody who knows more or less."""
+    column = draw.choice([name for name in case.domains if name != SET])
+    found: Plain = {"model": "belief", "attribute": column, "max": draw.choice(["2/5", "3/5", "9/10"])}
+    if draw.random() < 0.5:
+        return found | {"sets": _sets(draw, case, column)}
+    return found | {"adversary": draw.choice(["learns", "journalist", "neighbour"])}
 
 
 def _has_missing(case: Case) -> bool:

@@ -135,6 +135,8 @@ def _beliefs(case: Case, bound: Bound, weight: Any, there: Sequence[bool]) -> It
     """The beliefs above a bound that these weights of all worlds come to."""
     total = weight.sum()
     sets = bound.sets if bound.sets is not None and "=" not in bound.column else case.secrets(bound.column)
+    if bound.within is not None:
+        sets = case.near(bound.column, bound.within)
     for person in case.people:
         here = all(t for t, owner in zip(there, case.owners, strict=True) if owner == person)
         for secret in sets:

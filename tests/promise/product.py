@@ -15,12 +15,13 @@ from unittest import mock
 import numpy as np
 
 from maskwright.attacks._shared.timed import Timed
+from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.release import Release
 from maskwright.errors import MaskwrightError
 from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline import room
-from maskwright.pipeline.folder_contents import Written, data_dictionary, for_readers
+from maskwright.pipeline.folder_contents import data_dictionary, for_readers
 from maskwright.pipeline.history import EarlierLooks
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import Run
@@ -30,7 +31,7 @@ from maskwright.policy.policy import Policy
 from maskwright.runtime.events import Progress
 from maskwright.worlds.sampling.choices import Choices
 from tests.promise.draws import Draws, chance
-from tests.promise.small_engine import Row, SmallEngine, SmallTable
+from tests.promise.small_engine import Row, SmallEngine, SmallTable, Text, coarse_labels
 
 Public = Hashable
 GROUP = "group"
@@ -45,6 +46,7 @@ class Bound:
     sets: tuple[tuple[str, ...], ...] | None
     facts: int
     guaranteed: bool
+    within: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class SmallRun(Run):
     def make(self, prepared: Prepared | None = None) -> Any:
         ready = prepared or self.prepare()
         if self.draws is not None:
-            joint = ready.task.summary.joint
+            joint = ready.task.summary.cells
             if joint is not None:
                 cells = np.repeat(np.arange(len(joint.rows)), joint.rows)
                 self.draws.rows = joint.tuples[cells], cells
@@ -148,8 +150,8 @@ def _run(
 
 
 def _no_offer(*_: Any) -> str:
-    """A refusal names the nearest setting that would do: words alone, which take longer than all the rest."""
-    return "another setting would do"
+    """A refusal names the nearest setting that would suffice: words alone, which take longer than all the rest."""
+    return "another setting would suffice"
 
 
 def published_to(folder: Path, source: Path, policy: Policy, seed: int | None = None) -> Outcome:
@@ -177,11 +179,17 @@ def minimality_of(
 
     `whole`: with all the worlds that it would look at.
     """
+    [found] = release_of(table, policy, public, ("minimality",), whole).beliefs
+    return found.kind, float(found.worst.upper)
+
+
+def release_of(
+    table: SmallTable, policy: Policy, public: Public, attacks: tuple[str, ...] = (), whole: bool = False
+) -> Release:
+    """A release of a table with this output, attacked."""
     for key in range(500):
         if published(table, policy, Draws(chance(key))).public == public:
-            _, release = _run(table, policy, Draws(chance(key)), None, ("minimality",), whole)
-            [found] = release.beliefs
-            return found.kind, float(found.worst.upper)
+            return _run(table, policy, Draws(chance(key)), None, attacks, whole)[1]
     raise AssertionError("this output is not one of this table")
 
 
@@ -194,7 +202,12 @@ def bounds_of(release: Release) -> Iterable[Bound]:
                 continue  # they believe what a class shows, and nobody claims more
             facts = (3 if model.facts is None else model.facts) if model.adversary == "insider" else 0
             yield Bound(
-                str(verdict.attribute), model.max, model.sets, int(facts), verdict.status == "guaranteed"
+                str(verdict.attribute),
+                model.max,
+                model.sets,
+                int(facts),
+                verdict.status == "guaranteed",
+                model.within,
             )
 
 
@@ -232,7 +245,7 @@ def _sorted(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 def words_of(release: Release, made: Any) -> str:
     """The other public files, as far as they depend on data."""
-    parts, _ = for_readers([Written(p.name, p.grouping, p.layouts, None) for p in made.parts])
+    parts, _ = for_readers(made.parts)
     sets = [[(s.name, s.values) for s in layout.sets] for p in parts for layout in p.layouts]
     return json.dumps([data_dictionary(release.policy, parts), sets], sort_keys=True, default=str)
 
@@ -244,12 +257,18 @@ def promised(release: Release) -> str:
     )
 
 
+def _codes(hierarchy: Hierarchy) -> dict[Text, int]:
+    """The code of each value of the table."""
+    code = {None: 0} | {v: i + 1 for i, v in enumerate(hierarchy.values)}
+    return {value: code[shown] for value, shown in coarse_labels(hierarchy).items()}
+
+
 def rows_there(table: SmallTable, policy: Policy, made: Any) -> tuple[bool | None, ...]:
     """Is each row published (in every part)? None where only some rows with the same quasi-identifiers are."""
     found: list[set[bool]] = [set() for _ in table.rows]
     for part in made.parts:
         summary, allocation = part.grouping.summary, part.grouping.allocation
-        codes = [{None: 0} | {v: i + 1 for i, v in enumerate(h.values)} for h in summary.attributes]
+        codes = [_codes(h) for h in summary.attributes]
         fate: dict[tuple[int, ...], set[bool]] = {}
         for t, group in zip(allocation.tuples.tolist(), allocation.groups.tolist(), strict=True):
             fate.setdefault(tuple(summary.codes[:, t].tolist()), set()).add(group >= 0)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from maskwright.domain.classes import ValueCounts
-from maskwright.domain.hierarchy import TOP
+from maskwright.domain.hierarchy import TOP, Hierarchy
 from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.domain.summary import Joint, Owned, Shared, Summary, personal_cells
 from maskwright.domain.value_sets import ABSENT, PRESENT, SetColumn
 from maskwright.engines.base import ColumnInfo, Domain, Found, Reading, Recount, SummarySpec
 from maskwright.engines.sql.recoding import label
-from maskwright.engines.sql.table_queries import domain_of
+from maskwright.engines.sql.table_queries import domain_of, level_texts
 from maskwright.errors import InputError
 
 Text = str | None
@@ -107,6 +107,14 @@ class SmallEngine:
             rows.append(tuple(_folded(by_name[n], cell) if n in by_name else cell[n] for n in names))
         return replace(table, names=names, rows=tuple(rows))
 
+    def coarsen(self, table: SmallTable, hierarchies: Sequence[Hierarchy]) -> SmallTable:
+        shown = {h.attribute: coarse_labels(h) for h in hierarchies}
+        rows = [
+            tuple(shown[n][v] if n in shown else v for n, v in zip(table.names, row, strict=True))
+            for row in table.rows
+        ]
+        return replace(table, rows=tuple(rows))
+
     def sample(
         self, table: SmallTable, rows: int, columns: Sequence[str] | None = None
     ) -> list[dict[str, Text]]:
@@ -117,8 +125,13 @@ class SmallEngine:
         counted = [Counter(table.picked([*beside, name])) for name in columns]
         return [sum(n == 1 for n in found.values()) for found in counted]
 
-    def uniqueness(self, table: SmallTable, columns: Sequence[str]) -> tuple[int, int, int]:
-        found = Counter(table.picked(list(columns))).values()
+    def uniqueness(
+        self, table: SmallTable, columns: Sequence[str], person: str | None = None
+    ) -> tuple[int, int, int]:
+        rows = table.picked(list(columns))
+        if person is not None:
+            rows = [row[:-1] for row in sorted(set(table.picked([*columns, person])), key=str)]
+        found = Counter(rows).values()
         return len(found), sum(n == 1 for n in found), min(found, default=0)
 
     # --- the three passes -----------------------------------------------------------------------------
@@ -250,6 +263,14 @@ class SmallEngine:
 
 
 _GROUP = "group"  # no column of the small tables has this name
+
+
+def coarse_labels(hierarchy: Hierarchy) -> dict[Text, Text]:
+    """What each value of the table is called where its hierarchy was cut (`Hierarchy.cut_at`)."""
+    if hierarchy.origin is None:
+        return {None: None} | {value: value for value in hierarchy.values}
+    whole, level = hierarchy.origin
+    return {None: None} | dict(zip(whole.values, level_texts(whole, level), strict=True))
 
 
 def members(cell: Text, separator: str | None) -> set[str]:

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Any
@@ -18,6 +19,15 @@ MOST_WORLDS = 7000
 MOST_SORTS = 130  # of worlds that the product is run on
 UNIT, INSENSITIVE, SET = "id", "room", "drugs"
 SEPARATOR = ";"
+NUMBERS: tuple[tuple[Text, ...], ...] = (("1", "5", "9"), ("1", "4", "5"), ("1", "5"), ("0", "9", None))
+
+
+def near_by_guessing(values: Sequence[Text], within: Fraction) -> list[tuple[str, ...]]:
+    """Of each guess that could be best, the values that it comes near to: |g − x| ≤ w·|x|."""
+    known = sorted({v for v in values if v is not None})
+    guesses = {Fraction(v) * (1 + sign * within) for v in known for sign in (-1, 1)}
+    near = [{v for v in known if abs(g - Fraction(v)) <= within * abs(Fraction(v))} for g in guesses]
+    return [tuple(sorted(s)) for s in near if s and not any(s < other for other in near)]
 
 
 @dataclass(frozen=True)
@@ -131,6 +141,10 @@ class Case:
             return [("true",)]
         return [(v,) for v in self.domains[column] if v is not None]
 
+    def near(self, column: str, within: Fraction) -> list[tuple[str, ...]]:
+        """The numbers of a column that one guess comes near to."""
+        return near_by_guessing(self.domains[column], within)
+
     def facts(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What an insider may know: of a person, that she holds a value of a column."""
         columns: list[str] = []
@@ -140,13 +154,13 @@ class Case:
         return [(p, c, s) for p in self.people for c in columns for s in self.secrets(c)]
 
 
-def random_case(draw: random.Random, several: bool = False) -> Case:
-    """A table of a few rows; `several`: somebody has several of them."""
+def random_case(draw: random.Random, several: bool = False, numbers: bool = False) -> Case:
+    """A table of a few rows; `several`: somebody has several of them; `numbers`: the secret is one."""
     most = draw.choice(
         [MOST_SORTS // 2, MOST_SORTS // 2, MOST_SORTS]
     )  # half of them take a third of the time
     while True:  # with other values each time: of nine there are too many sorts of worlds in any table
-        domains = _domains(draw, several)
+        domains = {"s": draw.choice(NUMBERS)} if numbers else _domains(draw, several)
         sizes = [3, 4, 4, 5] if len(domains) > 1 else [3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 8, 8]
         found = _random_rows(draw, domains, draw.choice(sizes), several)
         if found.n_worlds <= MOST_WORLDS and found.n_sorts <= most:

@@ -6,13 +6,15 @@ Each repair is undone for one test of `test_cases`, which must then fail: a test
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from maskwright.attacks import homogeneity, minimality
+from maskwright.attacks import ATTACKS, homogeneity, minimality
 from maskwright.domain import references
 from maskwright.domain.promise import Design, Ingredient
 from maskwright.errors import PolicyError
@@ -46,8 +48,14 @@ def covered(name: str) -> Callable[[Patch], None]:
 
 
 def rows_are_counted_as_people(patch: Patch) -> None:
-    worst = homogeneity.worst_share
-    patch.setattr(homogeneity, "worst_person", lambda grouping, secrets, _: (worst(grouping, secrets), 0))
+    """Everybody is taken to have one row of each class."""
+    owned = homogeneity.OwnedRows.of
+
+    def one_row_each(grouping: Any) -> homogeneity.OwnedRows:
+        found = owned(grouping)
+        return replace(found, rows=np.ones_like(found.rows))
+
+    patch.setattr(homogeneity.OwnedRows, "of", staticmethod(one_row_each))
 
 
 def nothing_is_asked(patch: Patch) -> None:
@@ -97,12 +105,16 @@ def seeds_are_no_ingredient(patch: Patch) -> None:
 
 
 def labels_are_those_of_the_method(patch: Patch) -> None:
-    patch.setattr(publish, "rendered_piece", lambda piece, _: piece)
+    patch.setattr(publish, "rendered_part", lambda part, _: part)
 
 
 def facts_beside_a_unit_are_left_out(patch: Patch) -> None:
     covered("_people")(patch)
     nothing_is_asked(patch)
+    asked = belief_gates.counting_attacks
+    patch.setattr(
+        belief_gates, "counting_attacks", lambda a: [n for n in asked(a) if "facts" not in ATTACKS[n].takes]
+    )
 
 
 def rows_that_are_left_out_tell_nothing(patch: Patch) -> None:
@@ -112,6 +124,24 @@ def rows_that_are_left_out_tell_nothing(patch: Patch) -> None:
 def facts_about_sets_are_left_out(patch: Patch) -> None:
     covered("_secrets")(patch)
     nothing_is_asked(patch)
+
+
+def lists_tell_nothing(patch: Patch) -> None:
+    covered("_listed_values")(patch)
+
+
+def why_a_row_was_left_out_tells_nothing(patch: Patch) -> None:
+    """Covered as soon as nobody was left out because a value is missing, whoever else was."""
+    ask = promises._missing
+
+    def without_others(question: Any) -> Iterator[Ingredient]:
+        for found in ask(question):
+            known = question.outcome is not None and not question.outcome.dropped_missing
+            yield replace(found, covered=found.covered or known)
+
+    patch.setattr(
+        promises, "INGREDIENTS", tuple(without_others if a is ask else a for a in promises.INGREDIENTS)
+    )
 
 
 def cuts_refer_to_the_whole_table(patch: Patch) -> None:
@@ -140,6 +170,7 @@ class Refusing(Progress):
 def groups_with_the_same_labels_are_told_apart(patch: Patch) -> None:
     """As if a reader could see which of several groups with the same labels a row is in."""
     patch.setattr(minimality, "labels_repeat", lambda _: False)
+    patch.setattr(minimality, "groups_are_told", lambda _: True)
     patch.setattr(minimality, "every_world", lambda *_: None)
 
 
@@ -158,6 +189,10 @@ REPAIRS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (rows_that_are_left_out_tell_nothing, cases.test_somebody_who_is_published_with_some_rows_only),
     (cuts_refer_to_the_whole_table, lambda: cases.test_a_searched_model_whose_reference_is_the_whole_table(CLOSE)),
     (values_must_occur, cases.test_a_value_that_does_not_occur),
+    (lists_tell_nothing, lambda: cases.test_a_value_that_is_not_listed({"order": ["a", "b"]})),
+    (lists_tell_nothing, lambda: cases.test_a_secret_that_weighs_rows_or_tells_households_apart(("1", "2", "0"))),
+    (lists_tell_nothing, lambda: cases.test_a_secret_that_weighs_rows_or_tells_households_apart(("1", "2", None))),
+    (why_a_row_was_left_out_tells_nothing, cases.test_rows_with_missing_values_that_are_dropped),
     (tables_are_judged_apart, cases.test_values_of_one_set_in_several_tables),
     (the_plan_is_no_ingredient, lambda: cases.test_a_plan_that_was_chosen_by_looking("greedy")),
     (the_plan_is_no_ingredient, lambda: cases.test_a_plan_that_was_chosen_by_looking("best")),
@@ -217,7 +252,7 @@ def test_the_tests_that_lemmas_name_are_there() -> None:
     here = Path(__file__).parents[2]
     sources = sorted((here / "src/maskwright/promise").rglob("*.py"))
     named = [
-        word.strip('`",.')
+        word.strip('`",.:')
         for s in sources
         for word in s.read_text(encoding="utf-8").split()
         if "tests/" in word

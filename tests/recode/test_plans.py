@@ -18,8 +18,7 @@ from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Reading, SummarySpec
 from maskwright.errors import PolicyError
-from maskwright.recode.entries import group_column
-from maskwright.recode.plans import generalisation_plan, shuffled_plan
+from maskwright.recode.plans import generalisation_plan, group_column, shuffled_plan
 from tests.recode.groups import ATTRIBUTES, KEY, SENSITIVE, Example, Row, S, T, example, fetch, frame, rows
 
 

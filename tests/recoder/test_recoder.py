@@ -221,3 +221,17 @@ def test_in_a_pipeline(release: mw.Release) -> None:
 def test_the_page() -> None:
     for code, output, claimed in printed(Path(__file__).parents[2] / "docs/new-rows.md"):
         assert output == (claimed or ""), code
+
+
+@pytest.mark.parametrize("levels", [["month", "year"], ["week", "month", "year"]])
+@pytest.mark.parametrize("values", [["2024-01-01"] * 4, ["2024-01-01", "2024-01-02"] * 2, [None] * 4])
+def test_dates_that_levels_do_not_tell_apart(values: list[str | None], levels: list[str]) -> None:
+    """All in one month, or missing: several levels are the same partition, and none is finer than another."""
+    frame = pd.DataFrame({"day": values, "disease": list("aabb")}, dtype="string")
+    columns = {"day": {"role": "quasi-identifier", "hierarchy": {"dates": levels}}, "disease": "sensitive"}
+    policy = {
+        "unit": "none", "columns": columns, "require": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "optimal-lattice"},
+    }  # fmt: skip
+    recoder = mw.Recoder(mw.anonymize(frame, policy), check="report", order="keep").fit(frame)
+    assert recoder.transform(frame)["day"].fillna("").tolist() == [v or "" for v in values]

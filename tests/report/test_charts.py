@@ -1,5 +1,6 @@
 """Charts: coordinates fall where they should, and no text gets in unescaped."""
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -72,3 +73,15 @@ def test_ticks_are_round_and_inside(low: float, high: float) -> None:
 def test_an_empty_or_constant_series_draws() -> None:
     assert "<svg" in Chart("alt", "x", "y", [Series("s", [])]).file()
     assert "<svg" in Chart("alt", "x", "y", [Series("s", [(1, 1), (1, 1)])]).file()
+
+
+@pytest.mark.parametrize("names", [(), ("a rather long name", "another long name", "and a third one", "b")])
+def test_no_two_names_of_an_axis_are_written_over_each_other(names: tuple[str, ...]) -> None:
+    places = [(0.1604, 1.0), (0.3333, 0.8), (0.3419, 1.0), (0.4221, 0.6)]
+    at = [(float(i), y) for i, (_, y) in enumerate(places)] if names else places
+    more = names * 4  # sixteen names do not fit beside each other
+    picture = drawn(Chart("alt", "x", "y", [Series("s", at)], x_names=more))
+    row = [t for t in picture.iter(f"{SVG}text") if t.get("y") == str(HEIGHT - BOTTOM + 18)]
+    ends = [(float(t.get("x", 0)), len(t.text or "") * 6.2 / 2) for t in row]  # px: a letter of this size
+    assert len(row) > 1
+    assert all(x + half < y - other for (x, half), (y, other) in itertools.pairwise(ends))

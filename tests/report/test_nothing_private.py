@@ -54,7 +54,7 @@ def policy(folder: Path, exact: bool, **changes: Any) -> Path:
             },
             "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 20]}},
             "disease": "sensitive",
-            "ward": "insensitive",
+            "ward": {"role": "insensitive", "near_unique": "allow"},
         },
         "require": [
             {"model": "k-anonymity", "k": 4},
@@ -144,6 +144,21 @@ def test_the_card_is_a_function_of_public_files(tmp_path: Path) -> None:
     dictionary = json.loads((public / "data-dictionary.json").read_bytes())
     again = data_card(dictionary, manifest["promised"], manifest["seeded"])
     assert again == (public / "data-card.html").read_text(encoding="utf-8")
+
+
+def test_the_card_says_what_labels_are_that_differ_from_class_to_class(tmp_path: Path) -> None:
+    """There is no level of which they could be the name."""
+    rows = "".join(f"{20 + i},{'fm'[i % 2]}\n" for i in range(40))
+    (tmp_path / "input.csv").write_text(f"age,sex\n{rows}", encoding="utf-8")
+    age = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}}
+    made = {
+        "version": 1, "unit": "none", "columns": {"age": age, "sex": {**age, "hierarchy": "suppress"}},
+        "require": [{"model": "k-anonymity", "k": 5}], "method": {"name": "mondrian"},
+    }  # fmt: skip
+    mw.anonymize(tmp_path / "input.csv", made, tmp_path / "r")
+    card = (tmp_path / "r" / "public" / "data-card.html").read_text(encoding="utf-8")
+    assert "coarsened class by class" in card
+    assert "recoded to level" not in card
 
 
 def with_sets(path: Path) -> Path:

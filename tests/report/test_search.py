@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 import yaml
 
 import maskwright as mw
-from maskwright.domain.method import Piece
+from maskwright.domain.method import Part
 from maskwright.errors import Cancelled
+from maskwright.pipeline import trials
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import prepared_run
-from maskwright.report import search
-from maskwright.report.search import nearby_settings, search_section, try_nearby_settings
+from maskwright.pipeline.trials import nearby_settings, try_nearby_settings
+from maskwright.report.search import OtherSetting, loses_less_when_stricter, search_section
 from maskwright.runtime.events import Progress
 from tests.patients import POLICY, patients, write_csv
 
@@ -31,16 +33,16 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(source: Path) -> Iterator[Piece]:
+def made(source: Path) -> Iterator[Part]:
     yield from pieces(source, policy())
 
 
-def pieces(source: Path, asked: mw.Policy) -> Iterator[Piece]:
+def pieces(source: Path, asked: mw.Policy) -> Iterator[Part]:
     with prepared_run(Job(source, asked)) as ready:
-        yield from ready.resolved.method.pieces(ready.task)
+        yield from ready.resolved.method.parts(ready.task)
 
 
-def test_the_next_usual_settings(made: Piece, source: Path) -> None:
+def test_the_next_usual_settings(made: Part, source: Path) -> None:
     assert [name for name, _ in nearby_settings(made.task)] == ["k = 3", "k = 5"]
     for models, expected in [
         ([{"model": "distinct-l-diversity", "l": 3}], ["l = 2", "l = 4"]),
@@ -52,7 +54,7 @@ def test_the_next_usual_settings(made: Piece, source: Path) -> None:
         assert [name for name, _ in nearby_settings(piece.task)] == expected
 
 
-def test_it_is_what_one_would_get(made: Piece, source: Path) -> None:
+def test_it_is_what_one_would_get(made: Part, source: Path) -> None:
     found = try_nearby_settings([made], False, {"searching": 0.0})
     assert [o.setting for o in found.others] == ["k = 4 (this release)", "k = 3", "k = 5"]
     for other, k in zip(found.others, (4, 3, 5), strict=True):
@@ -77,17 +79,17 @@ def test_why_there_would_be_none(source: Path) -> None:
     assert refused["k = 10 (this release)"] == ""
 
 
-def test_it_takes_no_more_time_than_it_may(made: Piece, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_no_more_time_than_it_may(made: Part, monkeypatch: pytest.MonkeyPatch) -> None:
     found = try_nearby_settings([made], False, {"searching": 30.0, "reading": 1.0})
     assert not found.others
     assert "k = 3 and k = 5" in found.note and "about 30 s" in found.note
-    monkeypatch.setattr(search, "AT_LEAST_S", 0.0)
+    monkeypatch.setattr(trials, "AT_LEAST_S", 0.0)
     found = try_nearby_settings([made], False, {"searching": 0.0})
     assert [o.refused[:14] for o in found.others[1:]] == ["not looked at:"] * 2
     assert found.minimal is None
 
 
-def test_the_user_can_still_stop(made: Piece) -> None:
+def test_the_user_can_still_stop(made: Part) -> None:
     stopped = replace(made, task=replace(made.task, progress=Progress(None, lambda: True)))
     with pytest.raises(Cancelled, match="nothing was published"):
         try_nearby_settings([stopped], False, {})
@@ -103,9 +105,19 @@ def test_the_release_does_not_depend_on_it(source: Path, tmp_path: Path) -> None
         assert (tmp_path / "a/public" / name).read_bytes() == (tmp_path / "b/public" / name).read_bytes()
 
 
-def test_the_page_shows_it(source: Path, made: Piece) -> None:
+def test_the_page_shows_it(source: Path, made: Part) -> None:
     release = mw.anonymize(source, policy())
     text = search_section(release, try_nearby_settings([made], False, {}))
     assert "k = 4 (this release)" in text and "k = 5" in text
     assert f"All minimal choices of levels: {len(mw.minimal_nodes(source, policy()))}" in text
     assert "stricter" not in search_section(release, None)
+
+
+def test_a_stricter_setting_that_loses_less_is_noticed() -> None:
+    at = [OtherSetting(f"k = {k}{more}", Fraction(loss, 10)) for k, more, loss in
+          [(2, "", 6), (5, " (this release)", 5), (10, "", 4)]]  # fmt: skip
+    assert loses_less_when_stricter(at)
+    assert loses_less_when_stricter(at[:2])
+    assert not loses_less_when_stricter(
+        [at[0], OtherSetting("k = 5", Fraction(6, 10)), OtherSetting("k = 10")]
+    )

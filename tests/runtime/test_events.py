@@ -35,7 +35,29 @@ def test_a_step_that_is_late_is_never_said_to_be_done() -> None:
     seen = forecast.look(100.0)
     assert seen is not None
     assert seen.share < 0.95
-    assert seen.left == pytest.approx(10)
+    assert seen.left is None  # ten more seconds would be a promise that nothing supports
+
+
+def test_no_time_is_promised_before_anything_was_measured_here() -> None:
+    forecast = Forecast({"reading": 10.0, "writing": 5.0})
+    forecast.start("reading", 0.0)
+    seen = forecast.look(2.0)
+    assert seen is not None
+    assert (seen.share, seen.left) == (pytest.approx(0.2), None)
+    assert in_words(None) == ""
+    forecast.start("writing", 20.0)
+    assert forecast.look(21.0) == events.Outlook(pytest.approx(0.1), pytest.approx(9.0))
+
+
+def test_a_share_never_goes_back_within_a_step() -> None:
+    told: list[Event] = []
+    progress = Progress(told.append)
+    progress.step("searching")
+    for share in (0.6, 0.3, 0.7):  # a method that measures by something else from here on
+        progress.share(share)
+    progress.step("writing")
+    progress.share(0.1)
+    assert [e.share for e in told if e.kind == "progress"] == [0.6, 0.6, 0.7, 0.1]
 
 
 def test_nothing_is_said_when_nothing_is_known() -> None:

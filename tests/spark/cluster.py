@@ -20,6 +20,7 @@ SMALL = {
     "spark.driver.extraJavaOptions": QUICK,
     "spark.executor.extraJavaOptions": QUICK,
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 # The daemons end with whoever started them, however that ends: they watch the pipe that is their input.
 _WATCH = """

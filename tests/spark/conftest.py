@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.amounts import LONG
 from tests.spark import cluster, people
 from tests.support import unavailable
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def master() -> Iterator[str]:
-    """The address of a standalone cluster: one master, two workers; a second one in the same run is a failure."""
+    """The address of a standalone cluster: one master, and one worker with room for four executors (two workers in the
+    long run); a second cluster in the same run is a failure."""
     begun = Path(
         tempfile.gettempdir(),
         f"maskwright-test-spark-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}",
@@ -46,7 +48,10 @@ def _started() -> Iterator[str]:
     except Exception as problem:
         unavailable(f"no Spark cluster: {problem}")
     try:
-        running = cluster.cluster(workers=2, cores=2, memory="1600m", options=cluster.QUICK)
+        workers = 2 if LONG else 1
+        running = cluster.cluster(
+            workers=workers, cores=4 // workers, memory=f"{3200 // workers}m", options=cluster.QUICK
+        )
         address = running.__enter__()
     except RuntimeError as problem:
         unavailable(f"no Spark cluster: {problem}")
@@ -66,7 +71,8 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spa
         os.environ["JAVA_HOME"] = str(home)
     settings = {
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "1g",
-        "spark.executor.memory": "600m", "spark.executor.cores": "1", "spark.cores.max": "2",  # two for a command
+        "spark.executor.memory": "600m", "spark.executor.cores": "1" if LONG else "2",
+        "spark.cores.max": "2",  # two are left for a command
         "spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "Asia/Tokyo",
         "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse").as_uri(), **cluster.SMALL,

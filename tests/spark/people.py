@@ -53,7 +53,12 @@ _COLUMNS: dict[str, Any] = {
     "vip": {"role": "quasi-identifier", "hierarchy": "suppress"},
     "disease": "sensitive",
 }
-_PASSED = {"ward": "insensitive", "cost": "insensitive", "seen": "insensitive", "born": "insensitive"}
+_PASSED = {
+    "ward": {"role": "insensitive", "near_unique": "allow"},
+    "cost": {"role": "insensitive", "near_unique": "allow"},
+    "seen": {"role": "insensitive", "near_unique": "allow"},
+    "born": {"role": "insensitive", "near_unique": "allow"},
+}
 
 
 def _policy(columns: dict[str, Any], require: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -74,7 +79,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "bucketize": _policy(_COLUMNS, [_L], method=_ANATOMY, recoding="bucketize"),
     "bucketize-passed": _policy(_COLUMNS | _PASSED, [_L], method=_ANATOMY, recoding="bucketize"),
     "permute": _policy(_COLUMNS, [_L], method=_ANATOMY, recoding="permute"),
-    "permute-passed": _policy(_COLUMNS | {"ward": "insensitive"}, [_L], method=_ANATOMY, recoding="permute"),
+    "permute-passed": _policy(_COLUMNS | {"ward": _PASSED["ward"]}, [_L], method=_ANATOMY, recoding="permute"),
     "finest": _policy(
         _COLUMNS | _PASSED | {
             "age": _COLUMNS["age"] | {"finest": "width 5"}, "zip": _COLUMNS["zip"] | {"finest": 1},

@@ -30,6 +30,7 @@ from maskwright.engines.base import Reading, SensitiveSpec, SummarySpec
 from maskwright.engines.sql import table_queries
 from maskwright.errors import HierarchyError, InputError, NotVerified
 from maskwright.hierarchies.intervals import Intervals
+from maskwright.identifiers.pseudonyms import Pseudonyms
 from maskwright.runtime.events import Event
 from maskwright.verification.verify import verify_folder
 from tests.patients import HEADER, POLICY, patients, write_csv
@@ -71,12 +72,13 @@ def values() -> pa.Table:
 
 
 def test_values_read_alike(spark: SparkSession, tmp_path: Path) -> None:
-    """Every value has the same canonical text, the same are missing, and combinations have the same codes."""
+    """Every value has the same text and pseudonym, the same are missing, and combinations have the same codes."""
     path = tmp_path / "a [b] {c}*" / "values.parquet"  # a pattern for Spark, if it were taken as one
     path.parent.mkdir()
     parquet.write_table(values(), path)
     reading = Reading(missing=("?", "-9", "99.99", "1.5e-07"))
-    found, domains, codes = [], [], []
+    found, domains, codes, hidden = [], [], [], []
+    pseudonyms = {"text": Pseudonyms(b"key", "test", "text"), "double": Pseudonyms(b"key", "test", "double")}
     for name in ("duckdb", "spark"):
         engine = open_engine(name)
         table = engine.open(path, reading)
@@ -87,7 +89,9 @@ def test_values_read_alike(spark: SparkSession, tmp_path: Path) -> None:
         joint = engine.summarise(table, SummarySpec((), wanted)).joint
         assert joint is not None
         codes.append(joint.values)
+        hidden.append(Counter(map(str, engine.sample(engine.pseudonymise(table, pseudonyms), 100))))
         engine.close()
+    assert hidden[0] == hidden[1] and not hidden[0].keys() & set(map(str, map(dict, found[0])))
     assert domains[0] == domains[1] and np.array_equal(codes[0], codes[1]) and codes[0].shape == (12, 18)
     assert found[0] == found[1] and found[0].total() == values().num_rows
     texts = {row["double"] for row in map(dict, found[1])}

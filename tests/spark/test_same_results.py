@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ from maskwright.domain.release import Release
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
 from maskwright.prepare import Preparation
+from maskwright.runtime.time_budget import TimeBudget
 from maskwright.verification.verify import verify_folder
-from maskwright.worlds.sampling import world_sampler
+from maskwright.worlds.sampling.world_sampler import WorldBudget
 from tests.amounts import cases
 from tests.prepare.messy import PREPARE, messy_table
 from tests.spark import MARKS
@@ -32,11 +34,10 @@ pytestmark = MARKS
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attacks stop after so many looks at the clock: what they find must not depend on the load of the machine."""
 
-    def spent(clock: Any) -> float:
-        clock.looks = getattr(clock, "looks", 0) + 1
-        return float(clock.looks) / 500
+    def counted(budget: WorldBudget, times: int = 1) -> TimeBudget:
+        return TimeBudget(times * budget.seconds, (look / 500 for look in itertools.count()).__next__)
 
-    monkeypatch.setattr(world_sampler._SamplingClock, "spent", property(spent))
+    monkeypatch.setattr(WorldBudget, "time", counted)
 
 
 def rows(file: Path) -> Counter[tuple[Any, ...]]:

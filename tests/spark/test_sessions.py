@@ -14,6 +14,7 @@ import pytest
 from maskwright.domain.recoding_plan import Plan
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
+from tests.pages import TUTORIALS, run_page
 from tests.spark import MARKS
 from tests.spark.cluster import SMALL
 
@@ -40,7 +41,10 @@ folder, errors = Path(sys.argv[1]), []
 source = write_csv(folder / "p.csv", patients(40))
 policy = {
     "version": 1,
-    "columns": {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 40]}}, "ward": "insensitive"},
+    "columns": {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 40]}},
+        "ward": {"role": "insensitive", "near_unique": "allow"},
+    },
     "require": [{"model": "k-anonymity", "k": 4}],
 }
 
@@ -155,3 +159,7 @@ def test_what_was_stored_goes_with_the_engine(
     monkeypatch.setattr(engine, "_cancel", gone)
     engine.close()
     assert set(stored()) <= before
+
+
+def test_the_tutorial_about_clusters_does_what_it_says(spark: SparkSession) -> None:
+    assert run_page(TUTORIALS / "on-a-cluster.md", {"spark": spark}) == 2

@@ -64,6 +64,9 @@ class FakeEngine:
     def domains(self, table: FakeTable, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
         return (self.domain(table, name, limit) for name in columns)
 
+    def sample_table(self, table: FakeTable, rows: int) -> pa.Table:
+        return pa.table({name: pa.array(values[:rows], pa.string()) for name, values in table.data.items()})
+
     def uniqueness(self, table: FakeTable, columns: Sequence[str]) -> tuple[int, int, int]:
         self.calls.append(("uniqueness", tuple(columns)))
         found = Counter(zip(*(table.data[c] for c in columns), strict=True))

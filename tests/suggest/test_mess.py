@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import maskwright as mw
 from maskwright.engines import open_engine
@@ -95,3 +97,70 @@ def test_several_sorts_of_lists_get_one_separator() -> None:
         "rash",
     ]
     assert mess_of("symptoms", cells) == {"lists": {"separators": [";", "|"]}}
+
+
+def test_what_could_be_exchanged_or_stands_for_nothing_is_told() -> None:
+    """Dates of one order that the other would fit, days and answers that mean that nobody knows, made names."""
+    days = ["2024-01-31", "02/17/2024", "02/03/2024", "02/02/2024"]
+    found = find_mess(facts("visit", days * 10))
+    assert found is not None
+    assert found.notes == (
+        "10 rows are read as %m/%d/%Y and could be %d/%m/%Y as well, which no row is for certain",
+    )
+    assert find_mess(facts("charges", ["$1,5", "$2,5", "$3", "n/a"] * 9)).steps["missing"] == ["n/a"]  # type: ignore[union-attr]
+
+
+def test_sentinels_are_mentioned_and_made_names_listed(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    rows = [
+        f"{1950 + i % 60}-0{1 + i % 9}-11,{'refused' if i % 9 == 0 else 'abc'[i % 3]},{i % 7},{i % 5}"
+        for i in range(200)
+    ]
+    rows += ["1900-01-01,a,1,2"] * 5
+    path.write_text("born,job,,job\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    text = mw.suggest_policy(path, tried=False).text
+    assert "they are called column3, job_2." in text
+    assert "'1900-01-01' in born; 'refused' in job" in text.replace("\n# ", " ")
+
+
+STAYS = [
+    (f"{1940 + i % 50}-0{1 + i % 9}-1{i % 9}", f"2023-0{1 + i % 6}-05", f"2023-0{1 + i % 6}-{10 + i % 18}", "FM"[i % 2])
+    for i in range(300)
+]  # fmt: skip
+
+
+def stays(tmp_path: Path, symptoms: list[str]) -> Path:
+    """Stays with three dates, and lists of symptoms."""
+    path = tmp_path / "stays.csv"
+    rows = [(*row, symptoms[i % len(symptoms)]) for i, row in enumerate(STAYS)]
+    lines = [",".join(row) for row in [("born on", "admitted", "left", "sex", "symptoms"), *rows]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_lengths_that_are_proposed_in_place_of_dates_can_be_published(tmp_path: Path) -> None:
+    path = stays(tmp_path, ["cough", "fever", "pain"])
+    found = mw.suggest_policy(path, tried=False)
+    notes = {p.name: " ".join(p.notes) for p in found.profiles}
+    values = found.policy.to_dict()
+    for column, name in (("born on", "age"), ("left", "days")):
+        step = re.search(rf"under prepare write {name}: (\{{.*?\}}, otherwise: missing\}})", notes[column])
+        entry = re.search(rf"under columns {name}: (\{{.*\}}\}})", notes[column])
+        assert step is not None, notes[column]
+        assert entry is not None, notes[column]
+        values.setdefault("prepare", {})[name] = yaml.safe_load(step[1])
+        values["columns"][name] = yaml.safe_load(entry[1])
+    for name in ("born on", "admitted", "left"):
+        del values["columns"][name]
+    release = mw.anonymize(path, values)
+    assert release.ok
+    assert {"age", "days", "sex"} == set(release.policy.quasi_identifiers)
+
+
+def test_lists_with_one_separator_are_told_of_a_sensitive_column(tmp_path: Path) -> None:
+    cells = ["cough; fever", "cough", "fever; pain", "pain", "cough; pain", "rash", "rash; cough"]
+    found = mw.suggest_policy(stays(tmp_path, cells), tried=False)
+    [note] = next(p.notes for p in found.profiles if p.name == "symptoms")
+    held = sum(";" in cells[i % len(cells)] for i in range(len(STAYS)))
+    assert note.startswith(f"{held} cells hold several values; of a sensitive column write multivalued: ';'")
+    assert not found.policy.prepare

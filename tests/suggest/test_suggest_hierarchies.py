@@ -64,6 +64,26 @@ def test_few_unknown_numbers_may_be_codes() -> None:
     assert "codes" in many.notes[0]
 
 
+def test_codes_are_no_amounts() -> None:
+    """Rare codes are merged first; where the name says so, of more than twelve values, too."""
+    marital = [1] * 500 + [2] * 300 + [3] * 150 + [4] * 40 + [5] * 6 + [6] * 4
+    found = guess_hierarchy(facts("marital_status", marital), "marital-status", 5)
+    assert set(found.hierarchy["groups"][0]["other values"]) == {"5", "6"}
+    assert "taken for codes" in found.notes[0]
+    many = [i % 20 for i in range(2000)] + [20, 21, 22]
+    assert "groups" in spec("reason_code", None, many)
+    assert "intervals" in spec("reason", "body", many)
+    assert spec("x", None, [0, 1] * 30) == "suppress"
+    assert guess_hierarchy(facts("x", [0, 1] * 30), None, 5).notes == (), "nothing is between exact and *"
+
+
+def test_numbers_of_states_are_known_where_the_name_says_so() -> None:
+    for values in (["01", "06", "36", "48"] * 20, [1, 6, 36, 48] * 20):
+        assert spec("state_fips", "state", values) == {"library": "us-states"}
+        assert "library" not in spec("region", "state", values)
+    assert "library" not in spec("x", None, [1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13] * 20)
+
+
 def test_rare_values_are_merged_first() -> None:
     jobs = ["baker"] * 500 + ["smith"] * 300 + ["miller"] * 150 + ["king"] * 40 + ["poet"] * 6 + ["spy"] * 4
     others = [{"poet", "spy"}, {"king", "poet", "spy"}, {"king", "miller", "poet", "spy"}]
@@ -83,6 +103,30 @@ def test_ready_hierarchies_are_taken_where_they_know_every_value() -> None:
     assert spec("education", "education", ["HS-grad", "Bachelors", "9th"] * 20) == {"library": "isced"}
     assert spec("state", "state", ["NY", "CA", "TX"] * 20) == {"library": "us-states"}
     assert spec("bmi", "body", [f"{18 + i % 20}.5" for i in range(200)]) == {"library": "bmi-who"}
+    assert spec("isco", "occupation", [2211, 5120, 9111] * 20) == {"library": "isco-08"}
+    assert spec("job_soc", "occupation", ["11-1011", "29-1141"] * 20) == {"library": "soc-2018"}
+    assert spec("naics", "occupation", [622110, 722511, 111110] * 20) == {"library": "naics"}
+    assert spec("NACE", "occupation", ["86.10", "01.11", "62.01"] * 20) == {"library": "nace"}
+    assert spec("occupation", "occupation", [2211, 5120, 9111] * 20) != {"library": "isco-08"}, "any numbers"
+
+
+def test_values_alone_are_enough_where_they_can_be_nothing_else() -> None:
+    where = ["Peru", "Chile", "Brazil", "Germany", "Japan", "Spain", "Italy", "France"]
+    found = guess_hierarchy(facts("from", where * 9), None, 5)
+    assert found.hierarchy == {"library": "countries"}
+    assert "confidence medium, though its name does not say so" in found.notes[0]
+    assert "confidence high" in guess_hierarchy(facts("country", where * 9), "country", 5).notes[0]
+    assert spec("name of a saint", None, ["Georgia", "Jordan"] * 30) == "suppress"
+
+
+def test_very_many_values_get_the_common_ones_and_the_others() -> None:
+    towns = [f"town {i}" for i in range(400)] * 2 + ["Bern"] * 300 + ["Basel"] * 100
+    found = spec("town", "place", towns)
+    assert found["others"] == "other values"
+    assert [set(level) for level in found["groups"]] == [{"Bern", "Basel"}, {"Bern"}]
+    hierarchy = build_on_values(facts("town", [*towns, "a new one"]), found)
+    named = dict(zip(hierarchy.values, hierarchy.levels[1].blocks[1:].tolist(), strict=True))
+    assert named["a new one"] == named["town 7"] != named["Bern"]
 
 
 def test_one_number_has_no_intervals() -> None:
@@ -122,7 +166,11 @@ def test_a_value_that_does_not_fit_leaves_suppression() -> None:
 
 
 def test_postcodes_are_masked_from_the_right() -> None:
-    assert spec("zip", "postcode", [10000 + i % 50 for i in range(500)]) == {"mask": "right"}
+    assert spec("zip", "postcode", [10000 + i % 50 for i in range(500)]) == {"mask": "right"}, (
+        "all in one state"
+    )
+    assert spec("zip", "postcode", ["02139", "10001", "94103"] * 99) == {"library": "zip-us"}
+    assert spec("plz", "postcode", ["02139", "10001", "94103"] * 99) == {"mask": "right"}, "no ZIP codes"
     assert spec("pc", "postcode", [f"M{i % 9} 1A{c}" for i in range(30) for c in "ABC"])["by"] == [
         "2",
         "3",
@@ -186,3 +234,18 @@ def test_intervals_always_fit_and_their_ends_hold_enough(
     widths = [Decimal(w) for w in found["intervals"]]
     assert widths == sorted(widths)
     assert all(b % a == 0 for a, b in pairwise(widths))
+
+
+@pytest.mark.parametrize(("values", "first"), [(range(1, 13), "1-3"), (["01", "02", "11", "99"], "01-03")])
+def test_months_are_merged_by_quarter_and_half_year(values: Sequence[object], first: str) -> None:
+    known = facts("month of birth", [str(v) for v in values] * 30)
+    found = guess_hierarchy(known, None, 5)
+    [quarters, halves] = found.hierarchy["groups"]  # type: ignore[index]
+    assert next(iter(quarters)) == first
+    assert [len(members) for members in halves.values()][:2] == [6, 6], (
+        "months that nobody has are known, too"
+    )
+    assert ("99" in values) == ("other values" in quarters)
+    assert (
+        guess_hierarchy(facts("floor", [str(v) for v in values] * 30), None, 5).hierarchy != found.hierarchy
+    )

@@ -83,7 +83,13 @@ def test_several_rows_per_person(suggested: Suggest) -> None:
     found = suggested({**PEOPLE, "patient_id": [1000 + i // 3 for i in range(N)]})
     assert found.policy.unit == "patient_id"
     assert "k counts people" in found.text
-    assert suggested({**PEOPLE, "patient_id": list(range(N))}).policy.unit is None
+    each = suggested({**PEOPLE, "patient_id": list(range(N))})
+    assert each.policy.unit is None
+    assert (
+        found.policy.method.name == each.policy.method.name == "mondrian"
+    )  # of several rows no cut is proven
+    assert ["give nothing away" in flat(f) for f in (found, each)] == [False, True]
+    assert "is measured when it is published" in flat(found)
     some_missing = [None, *(1000 + i // 3 for i in range(N - 1))]
     assert suggested({**PEOPLE, "patient_id": some_missing}).policy.unit is None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from maskwright.engines.base import Kind
+from maskwright.suggest.hierarchy_guess import guess_hierarchy
 from maskwright.suggest.profile import Facts, is_date, look_at
 from maskwright.suggest.roles import Guess, guess_role
 from maskwright.suggest.topics import identifier_topic, is_numbering, name_parts, name_topic
@@ -97,8 +98,15 @@ def test_names_that_only_resemble_identifiers(name: str) -> None:
         ([f"p{i}@example.org" for i in range(40)], "e-mail"),
         ([f"https://example.org/{i}" for i in range(40)], "web"),
         ([f"10.0.0.{i}" for i in range(40)], "network"),
-        ([f"00000000-0000-4000-8000-{i:012x}" for i in range(40)], "keys or hashes"),
-        ([f"DE89 3704 0044 0532 0130 {i:02}" for i in range(40)], "bank"),
+        ([f"00000000-0000-4000-8000-{i:012x}" for i in range(40)], "universally unique"),
+        ([f"{i:032x}" for i in range(40)], "keys or hashes"),
+        (
+            [
+                f"DE{98 - int(f'3704004405320130{i:02}131400') % 97:02}3704004405320130{i:02}"
+                for i in range(40)
+            ],
+            "bank",
+        ),
         ([f"123-45-{i:04}" for i in range(40)], "social security"),
         ([f"+49 351 1234{i:02}" for i in range(40)], "telephone"),
         ([f"(030) 1234-{i:02}" for i in range(40)], "telephone"),
@@ -270,3 +278,13 @@ def test_names_of_the_accident_register() -> None:
 def test_a_telephone_of_two_values_is_none() -> None:
     assert guessed("telephone", ["yes", "none"] * 40).role == "quasi-identifier"
     assert guessed("telephone", [f"0{i}" for i in range(80)]).role == "identifier"
+
+
+def test_the_number_of_a_thing_that_many_rows_share_points_to_nobody() -> None:
+    """Items that thousands of visitors saw; but not the number of a person, and none that few rows share."""
+    items = [1000 + i % 60 for i in range(60 * 50)]
+    assert guessed("item_id", items, "integer").role == "quasi-identifier"
+    assert guessed("item_id", items[:-1], "integer").role == "identifier"
+    assert guessed("patient_id", items, "integer").role == "identifier"
+    groups = guess_hierarchy(facts("item_id", [*items, *[1000] * 900], "integer"), "code", 11).hierarchy
+    assert groups == "suppress" or "groups" in groups, "no intervals of numbers that are names"

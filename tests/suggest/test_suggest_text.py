@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maskwright.domain.exact import percent_text
+from maskwright.errors import PolicyError
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.prepare import Preparation
 from maskwright.suggest import Suggestion
-from maskwright.suggest.sections import comment_lines, percent_of, yaml_flow, yaml_scalar
+from maskwright.suggest.sections import comment_lines, yaml_flow, yaml_scalar
 from tests.suggest.conftest import Suggest
 
 HOSTILE = [
@@ -22,7 +25,7 @@ HOSTILE = [
     "*a", "&a", "!a", "!!int 3", "%a", "@a", "`a", "{a}", "[a]", "a, b", "'", '"', "\\", "a'b\"c", "\n",
     "a\nb: c", "\r\n", "\t", " a", "a ", "", " ", "1", "1.0", "1e3", "0x1f", "012", "2024-01-01",
     "12:30:45", "<<", "=", "---", "...", "--- a", "|", ">", "ä ö ü ß", "名前", "😀", "\u2028", "\x85",
-    "\u00a0a", "\ufeffa", "\x00", "\x07", "\x7f", "\ud800", "\uffff", "e\u0301", "a" * 3000,
+    "\u00a0a", "\ufeffa", "\x00", "\x07", "\x7f", "\uffff", "e\u0301", "a" * 3000,
     "ab cd" * 400, "version", "columns", "role", "identifier", "require", "k-anonymity", "# yaml",
     "a\u200bb", "\U000e0001",
 ]  # fmt: skip
@@ -53,6 +56,11 @@ def test_hostile_column_names(name: str) -> None:
         "disease": ["a", "b", "c", "d"] * 15,
     }
     check(Suggest()(data, name="x.csv"), [name, "age", "disease"])
+
+
+def test_a_name_that_no_file_can_hold_is_refused() -> None:
+    with pytest.raises(PolicyError, match="half a character"):
+        Suggest()({"\ud800": ["u", "v"] * 30, "age": [20 + i % 40 for i in range(60)]}, name="x.csv")
 
 
 @given(st.lists(ANY_TEXT | WORDS, unique=True, max_size=6), ANY_TEXT)
@@ -111,7 +119,7 @@ def test_comments_stay_comments() -> None:
 
 
 def test_percentages_never_hide_somebody() -> None:
-    assert [percent_of(n, 10_000) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
+    assert [percent_text(Fraction(n, 10_000)) for n in (0, 1, 10, 1234, 9_999, 10_000)] == [
         "0 %", "less than 0.1 %", "0.1 %", "12.3 %", "99.9 %", "100 %",
     ]  # fmt: skip
 

@@ -13,9 +13,11 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from maskwright.version import KERNELS, version_text
 from supply import distribution as distribution_
 from supply import lock, minimum, parts
 from tests.support import unavailable
@@ -221,3 +223,49 @@ def test_a_kernel_built_in_place_names_no_folder_of_the_builder(tmp_path: Path, 
     content = made.read_bytes()
     assert "-g" in done.stdout.split()
     assert distribution_.folders_in(content, compiled=True, own=[tmp_path, Path.home()]) == []
+
+
+# -- packages ----------------------------------------------------------------------------------------------------
+
+
+def test_every_list_of_kernels_is_whole() -> None:
+    made = sorted(p.stem for p in (ROOT / "src" / "maskwright" / "kernels").glob("_*.c"))
+    assert sorted(KERNELS) == sorted(distribution_.KERNELS) == made
+
+
+def test_the_version_says_whether_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "there was no compiler" in version_text()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    assert version_text() == f"maskwright {PROJECT['version']} (compiled kernels)"
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for() -> None:
+    """conda-forge has DuckDB's module for Python as python-duckdb."""
+    text = (ROOT / "packaging" / "meta.yaml").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(re.sub(r"{{.*?}}", "x", re.sub(r"{%.*?%}", "", text)))
+    wanted = [f"python {PROJECT['requires-python']}"]
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        name = {"duckdb": "python-duckdb"}.get(requirement.name, requirement.name)
+        wanted.append(f"{name} {requirement.specifier}")
+    assert sorted(recipe["requirements"]["run"]) == sorted(wanted)
+    assert recipe["build"]["entry_points"] == ["maskwright = " + PROJECT["scripts"]["maskwright"]]
+    assert f'version = "{PROJECT["version"]}"' in text
+
+
+def test_workflows_build_wheels_for_every_system_and_the_site() -> None:
+    workflows = ROOT / ".github" / "workflows"
+    wheels = yaml.safe_load((workflows / "wheels.yml").read_text(encoding="utf-8"))["jobs"]
+    systems = " ".join(wheels["wheels"]["strategy"]["matrix"]["os"])
+    assert all(name in systems for name in ("ubuntu", "macos", "windows"))
+    least = PROJECT["requires-python"].removeprefix(">=")
+    assert wheels["every-python"]["strategy"]["matrix"]["python"] == [least, "3.12", "3.13", "3.14"]
+    site = yaml.safe_load((workflows / "site.yml").read_text(encoding="utf-8"))["jobs"]["site"]
+    assert any(step.get("run") == "make site" for step in site["steps"])
+
+
+def test_the_container_runs_without_rights_and_without_a_compiler() -> None:
+    *_, last = (ROOT / "Containerfile").read_text(encoding="utf-8").split("\nFROM ")
+    assert "gcc" not in last
+    assert "USER mask" in last
+    assert last.index("USER mask") < last.index("ENTRYPOINT")

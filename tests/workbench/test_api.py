@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
 import signal
 import time
 import zipfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import maskwright as mw
+from maskwright.domain.exact import belief_text
+from maskwright.report.risk_and_usefulness import gauge_parts
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import AccessKeys
 from maskwright.workbench.serve import create_app
@@ -24,6 +28,9 @@ ROLES = {
     "name": "identifier", "age": "quasi-identifier", "sex": "quasi-identifier", "town": "quasi-identifier",
     "diagnosis": "sensitive",
 }  # fmt: skip
+
+LITTLE = {name: {"suppression": "0.02"} for name in ("optimal-lattice", "samarati")}
+OUTDATED = "The policy was changed after this comparison"
 
 
 def ready(bench: Bench, **changes: Any) -> str:
@@ -109,6 +116,14 @@ def test_pages_of_every_step(bench: Bench) -> None:
     report = bench.client.get(f"/p/{project}/releases/{run}/report")
     assert report.status_code == 200
     assert "sandbox" in report.headers["content-security-policy"]
+    record = bench.workspace.project(project).release(run) / "private" / "manifest.json"
+    [linkage] = [b for b in json.loads(record.read_text())["beliefs"] if b["attack"] == "linkage"]
+    gauges = "".join(gauge_parts(linkage["measures"]))
+    assert "prosecutor, highest, before" in gauges and "marketer, average, after" in gauges
+    assert gauges in report.text and gauges in bench.client.get(f"/p/{project}/releases/{run}").text
+    evidence = bench.client.get(f"/p/{project}/releases/{run}/evidence")
+    assert evidence.status_code == 200 and "Held against guidance" in evidence.text
+    assert evidence.headers["content-security-policy"] == report.headers["content-security-policy"]
     assert bench.client.get(f"/p/{project}/columns/99").status_code == 404
     assert bench.client.get("/p/000000000000/run").status_code == 404
     assert bench.client.get("/nowhere").status_code == 404
@@ -151,6 +166,18 @@ def test_missing_values_and_units(bench: Bench) -> None:
     assert policy.missing.rows == "drop"
     assert policy.unit == "name"
     put(bench, project, "roles", 422, columns=ROLES, missing=[], unit="age")
+    put(bench, project, "roles", columns=ROLES, missing=[], unit={"column": "name", "rows": 2})
+    assert (
+        'id="unit-rows" type="number" min="1" step="1" value="2"'
+        in bench.client.get(f"/p/{project}/columns").text
+    )
+    put(bench, project, "roles", columns=ROLES)  # settings stay that were not asked for
+    policy = mw.Policy.load(bench.workspace.project(project).folder / "policy.yaml")
+    assert policy.people is not None and (policy.people.column, policy.people.rows) == ("name", 2)
+    wrong = put(bench, project, "roles", 422, columns=ROLES, missing=[], unit={"column": "name", "rows": 0})
+    assert "greater than or equal to 1" in wrong["error"]
+    put(bench, project, "roles", columns={**ROLES, "name": "drop"})
+    assert mw.Policy.load(bench.workspace.project(project).folder / "policy.yaml").people is None
 
 
 def test_two_tabs_do_not_overwrite_each_other(bench: Bench) -> None:
@@ -299,8 +326,46 @@ def test_methods_are_compared(bench: Bench) -> None:
     assert points[0]["metrics"]["information-loss"] != points[1]["metrics"]["information-loss"]
     assert all(p["status"] == "holds" or p["reason"] for p in points)
     put(bench, project, "method", method=points[1]["method"], recoding="generalise")
-    assert bench.client.get(f"/p/{project}/explore").status_code == 200
+    page = bench.client.get(f"/p/{project}/explore").text
+    for point in points[:2]:  # the same figure in the table as in the chart
+        assert f": {belief_text(Fraction(point['worst_belief']))}</td>" in page
     assert bench.get(f"/api/projects/{project}")["releases"] == []
+
+
+def test_pinned_levels_hold_for_every_method_that_is_compared(bench: Bench) -> None:
+    """A method publishes at exactly the levels that the policy fixes, or says that it cannot."""
+    project = ready(bench)
+    names = ["optimal-lattice", "samarati", "local-recoding", "mondrian"]
+    free = bench.run(project, kind="compare", methods=[{"name": n, **LITTLE.get(n, {})} for n in names])
+    pins = {"age": "any", "sex": "exact", "town": "exact"}
+    put(bench, project, "levels", levels=pins)
+    assert OUTDATED in bench.client.get(f"/p/{project}/explore").text  # what is shown has other levels
+    fixed = bench.run(project, kind="compare", methods=[{"name": n, **LITTLE.get(n, {})} for n in names])
+    page = bench.client.get(f"/p/{project}/explore").text
+    assert OUTDATED not in page
+    assert all(f"{name}: {level}</span>" in page for name, level in pins.items())
+    before, after = (
+        bench.get(f"/api/projects/{project}/runs/{job['id']}/result")["points"] for job in (free, fixed)
+    )
+    put(
+        bench,
+        project,
+        "method",
+        method={"name": "optimal-lattice", "suppression": "0.02"},
+        recoding="generalise",
+    )
+    assert OUTDATED not in bench.client.get(f"/p/{project}/explore").text  # the method is what is compared
+    made = bench.run(project, kind="release")
+    release = bench.get(f"/api/projects/{project}/runs/{made['id']}/result")["release"]
+    assert release["levels"] == pins
+    held = [point for point in after if point["status"] == "holds"]
+    assert {"optimal-lattice", "samarati"} <= {point["name"] for point in held}
+    for point in held:
+        assert point["metrics"]["information-loss"] == release["metrics"]["information-loss"], point["name"]
+    for point in after:
+        if point["status"] != "holds":
+            assert "allowed" in point["reason"], point
+    assert any(a["metrics"] != b["metrics"] for a, b in zip(before, after, strict=True))
 
 
 def test_a_release_is_attacked_again(bench: Bench) -> None:
@@ -317,6 +382,34 @@ def test_a_release_is_attacked_again(bench: Bench) -> None:
             f"/api/projects/{project}/runs", json={"kind": "attack", **body}
         ).status_code in (404, 422)
     assert bench.client.post(f"/api/projects/{project}/runs", json={"kind": "magic"}).status_code == 422
+
+
+@pytest.mark.parametrize(("kind", "page"), [("attack", ""), ("predict", "/beside")])
+def test_what_goes_on_with_a_release_is_told_and_can_be_cancelled(bench: Bench, kind: str, page: str) -> None:
+    """While an attack or a prediction goes on, its page shows how far it is; a refused one says why."""
+    project, run = release(bench)
+    folder = bench.workspace.project(project).folder / "jobs" / "0123456789ab"
+    folder.mkdir()
+    asked = {"kind": kind, "of": run, "began": time.time() + 9, "started": "2026-01-01T00:00:00Z"}
+    (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+    address = f"/p/{project}/releases/{run}{page}"
+    with (folder / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        shown = bench.client.get(address).text
+        assert f'data-job="/api/projects/{project}/runs/0123456789ab" data-state="running"' in shown
+        assert "data-cancel>Cancel" in shown
+        assert (
+            f'href="/p/{project}/releases/{run}{page}">Watch'
+            in bench.client.get(f"/p/{project}/columns").text
+        )
+        assert bench.client.post(f"/api/projects/{project}/runs/0123456789ab/cancel").status_code == 202
+        assert (folder / "cancel").exists()
+    (folder / "outcome.json").write_text(
+        json.dumps({"ok": False, "error": "it takes one row each"}), encoding="utf-8"
+    )
+    shown = bench.client.get(address).text
+    assert "it takes one row each" in shown
+    assert "data-cancel>Cancel" not in shown
 
 
 def test_promises_are_shown_before_and_after_the_run(bench: Bench) -> None:
@@ -502,7 +595,6 @@ def test_a_run_outlives_the_server(bench: Bench, slow: str) -> None:
     [
         (b"", "empty"),
         (b"a,b\n1\n2,3,4\n", "line"),
-        (b"age,age\n1,2\n", "age"),
         (b"a,b\n", "no rows"),
         ("näme,alter\nJosé,3\n".encode("latin-1"), "encod"),
     ],
@@ -522,6 +614,15 @@ def test_tables_that_cannot_be_read(bench: Bench, content: bytes, word: str) -> 
     assert bench.client.post(f"/api/projects/{project}/runs", json={"kind": "release"}).status_code == 409
     answer = bench.client.put(f"/api/projects/{project}/roles", json={"columns": {}})
     assert answer.status_code == 409
+
+
+def test_names_that_occur_twice_are_repaired_and_the_policy_says_so(bench: Bench) -> None:
+    answer = bench.client.post(
+        "/api/uploads", content=b"age,age\n1,2\n", headers={"X-File-Name": "messy.csv"}
+    )
+    project = answer.json()["id"]
+    assert bench.wait(project, bench.last(project))["state"] == "done"
+    assert "names: repair" in bench.get(f"/api/projects/{project}/policy")["text"]
 
 
 def test_a_table_is_read_differently(bench: Bench) -> None:
@@ -580,3 +681,16 @@ def test_logs_hold_no_data(bench: Bench) -> None:
     events = (folder / "events.jsonl").read_text(encoding="utf-8")
     assert "Person" not in events
     assert next(json.loads(line)["text"] for line in events.splitlines()) == "reading"
+
+
+def test_a_table_with_empty_and_repeated_names_is_opened(bench: Bench) -> None:
+    rows = "\n".join(f"{20 + i % 40},{'mf'[i % 2]},{i % 3}" for i in range(120))
+    (bench.tables / "names.csv").write_text(f"age,,age\n{rows}\n", encoding="utf-8")
+    project = bench.opened("names.csv")
+    text = (bench.workspace.project(project).folder / "policy.yaml").read_text(encoding="utf-8")
+    assert "input: {names: repair}" in text
+    assert set(mw.Policy.load(bench.workspace.project(project).folder / "policy.yaml").columns) == {
+        "age",
+        "column2",
+        "age_2",
+    }

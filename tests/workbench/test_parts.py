@@ -29,7 +29,7 @@ from maskwright.workbench.hierarchy_editor import (
     text_of_tree,
     tree_of,
 )
-from maskwright.workbench.pages import as_share, docstring_markup, shown_number
+from maskwright.workbench.pages import as_share, docstring_markup, shown_number, templates
 from maskwright.workbench.roots import Roots
 
 
@@ -168,9 +168,10 @@ def test_files_must_lie_in_the_folder(tmp_path: Any) -> None:
     ("value", "text"),
     [
         (1234567, "1,234,567"),
-        ("1/4", "1/4 (0.25)"),
-        ("15355/30162", "0.5091"),
-        (0.123456, "0.1235"),
+        ("1/4", "1 in 4 (25 %)"),
+        ("15355/30162", "50.91 %"),
+        (0.123456, "0.123456"),
+        (419_123.4, "419,123"),
         ("any", "any"),
     ],
 )
@@ -248,3 +249,16 @@ def test_tables_are_listed_wherever_it_was_started(tmp_path: Any) -> None:
     assert listed[0].name == "top.parquet"
     assert len(listed) == 15
     assert {p.name for p in listed[1:]} == {"x.csv"}
+
+
+def test_what_the_release_adds_nothing_to_is_no_finding() -> None:
+    """As in the terminal: no bars and nobody named, but the reason; beside it a finding as ever."""
+    worst = {"before": "1/4", "after": "1", "whom": "row 7", "why": "whoever is left", "interval": None}
+    idle = {"attack": "background", "kind": "exact", "worst": worst, "measures": {"idle": "all know it"}}
+    shown = templates.env.get_template("macros.html").module.beliefs([idle])  # type: ignore[attr-defined]
+    assert "no finding" in shown
+    assert "because all know it" in shown
+    assert "row 7" not in shown
+    found = templates.env.get_template("macros.html").module.beliefs([{**idle, "measures": {}}])  # type: ignore[attr-defined]
+    assert "no finding" not in found
+    assert "row 7: whoever is left" in found

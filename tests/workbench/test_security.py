@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import stat
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -303,36 +304,49 @@ def test_static_files_stay_in_their_folder(bench: Bench, path: str) -> None:
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize(
-    "file",
-    ["/etc/passwd", "../../../secret.csv", "hierarchies/../../x.csv", "missing.csv", "../{id}/project.json",
-     "project.json", "hierarchies/../project.json", "hierarchies/./sex.csv", "hierarchies//sex.csv",
-     "jobs/../project.json", "hierarchies", "data/people.csv", "./hierarchies/sex.csv", "hierarchies/link.csv",
-     "hierarchies/..\\..\\sex.csv", "hierarchies/C:sex.csv"],
-)  # fmt: skip
-def test_policies_read_no_files_outside_their_project(bench: Bench, file: str) -> None:
+OUTSIDE = [
+    "/etc/passwd", "../../../secret.csv", "hierarchies/../../x.csv", "missing.csv", "../{id}/project.json",
+    "project.json", "hierarchies/../project.json", "hierarchies/./sex.csv", "hierarchies//sex.csv",
+    "jobs/../project.json", "hierarchies", "data/people.csv", "./hierarchies/sex.csv", "hierarchies/link.csv",
+    "hierarchies/..\\..\\sex.csv", "hierarchies/C:sex.csv",
+]  # fmt: skip
+
+
+def test_policies_load_no_language_model_from_a_folder(bench: Bench) -> None:
+    """It could be anybody's folder: a project that somebody else exported names it."""
+    here = f"/api/projects/{bench.opened()}"
+    text = (
+        bench.get(f"{here}/policy")["text"] + "\nprepare: {town: {redact: {model: /home/somebody/model}}}\n"
+    )
+    answer = bench.client.put(f"{here}/policy", json={"text": text})
+    assert (answer.status_code, "reads no folder" in answer.text) == (422, True), answer.text
+
+
+def test_policies_read_no_files_outside_their_project(bench: Bench) -> None:
     """A hierarchy file that a policy names would be read and shown; only files of the project may be."""
     (bench.workspace.root / "secret.csv").write_text("F;both\nM;both\n", encoding="utf-8")
     project = bench.opened()
     folder = bench.workspace.project(project).folder
-    file = file.replace("{id}", project)
     (folder / "hierarchies" / "sex.csv").write_text("F;both\nM;both\n", encoding="utf-8")
     for name in ("..\\..\\sex.csv", "C:sex.csv"):  # unpacked elsewhere, these lead out of the folder
         (folder / "hierarchies" / name).write_text("F;both\nM;both\n", encoding="utf-8")
     (folder / "hierarchies" / "link.csv").symlink_to(folder / "project.json")
-    text = bench.get(f"/api/projects/{project}/policy")["text"]
-    line = f"  sex: {{role: quasi-identifier, hierarchy: {{file: {file}}}}}"
-    changed = re.sub(r"  sex: .*", lambda _: line, text)
-    assert changed != text
-    answer = bench.client.put(f"/api/projects/{project}/policy", json={"text": changed})
-    assert answer.status_code == 422
-    assert "has no file" in answer.json()["error"]
-    preview = bench.client.post(f"/api/projects/{project}/columns/2/preview", json={"spec": {"file": file}})
-    assert preview.json()["ok"] is False
-    answer = bench.client.put(f"/api/projects/{project}/columns/2/hierarchy", json={"spec": {"file": file}})
-    assert answer.status_code == 422
-    population = text + f"\npopulation: {{file: {file}}}\n"
-    assert bench.client.put(f"/api/projects/{project}/policy", json={"text": population}).status_code == 422
+    here = f"/api/projects/{project}"
+    text = bench.get(f"{here}/policy")["text"]
+    for file in (name.replace("{id}", project) for name in OUTSIDE):
+        line = f"  sex: {{role: quasi-identifier, hierarchy: {{file: {file}}}}}"
+        changed = re.sub(r"  sex: .*", lambda _, line=line: line, text)
+        assert changed != text
+        answer = bench.client.put(f"{here}/policy", json={"text": changed})
+        assert answer.status_code == 422, file
+        assert "has no file" in answer.json()["error"], file
+        preview = bench.client.post(f"{here}/columns/2/preview", json={"spec": {"file": file}})
+        assert preview.json()["ok"] is False, file
+        answer = bench.client.put(f"{here}/columns/2/hierarchy", json={"spec": {"file": file}})
+        assert answer.status_code == 422, file
+        population = text + f"\npopulation: {{file: {file}}}\n"
+        assert bench.client.put(f"{here}/policy", json={"text": population}).status_code == 422, file
+        assert bench.get(f"{here}/policy")["text"] == text, file
 
 
 def test_a_policy_as_a_zip_file_has_plain_names(bench: Bench) -> None:
@@ -398,6 +412,24 @@ def test_other_bodies_are_bounded(bench: Bench) -> None:
     assert answer.status_code == 413
     with pytest.raises(Refused, match="too large"):  # Python reads no number of so many digits
         Guard(None, bench.keys)._bounded({"path": "/", "headers": [(b"content-length", b"9" * 5000)]}, None)  # type: ignore[arg-type]
+
+
+def test_who_still_sends_too_much_reads_why(bench: Bench) -> None:
+    """The connection stays open for what is under way: a reset would take the sentence from the client."""
+    size = 8 * BODY_LIMIT
+    with socket.create_connection(("127.0.0.1", bench.keys.port), timeout=10) as link:
+        head = f"POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1:{bench.keys.port}\r\n"
+        link.sendall(
+            f"{head}Authorization: Bearer {bench.keys.token}\r\nContent-Length: {size}\r\n\r\n".encode()
+        )
+        assert link.recv(64).startswith(b"HTTP/1.1 413")
+        for _ in range(size >> 16):
+            link.sendall(b"x" * (1 << 16))
+            time.sleep(0.001)
+        rest = b""
+        while part := link.recv(1 << 16):
+            rest += part
+    assert b"too large: at most 4 MiB" in rest
 
 
 @pytest.mark.parametrize(
@@ -475,6 +507,23 @@ def test_nobody_else_has_the_port_on_loopback(address: str) -> None:
         pytest.raises(UsageError, match="cannot be used"),
     ):
         _listening_sockets(Options(port=port))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "0.0.0.0", "::"])  # noqa: S104
+def test_who_bound_the_port_before_cannot_listen_once_it_is_told(address: str) -> None:
+    """The system lets several bind a port (SO_REUSEADDR) as long as nobody listens."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind((address, 0))
+        made = _listening_sockets(Options(port=other.getsockname()[1]))
+        try:
+            assert all(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) for listener in made)
+            with pytest.raises(OSError, match="in use"):
+                other.listen()
+        finally:
+            for listener in made:
+                listener.close()
 
 
 def test_browsers_call_by_a_name_that_nobody_knows() -> None:

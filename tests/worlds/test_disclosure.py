@@ -269,12 +269,12 @@ def test_no_buckets_disclose_nothing():
 def test_a_witness_in_words():
     one_person = max_disclosure(figure_3, 1).witness(1)
     assert one_person.in_words({BOB: "Bob"}) == (
-        "knowing that Bob does not have lung cancer: the belief that Bob has flu is 2/3 (0.6667)"
+        "knowing that Bob does not have lung cancer: the belief that Bob has flu is 66.67 % (2/3)"
     )
     two = max_disclosure([{"x": 2, "y": 1, "z": 1}], 1).witness(1)
     assert two.in_words() == (
         "knowing that if person 2 of group 1 has x, then person 1 of group 1 has x: "
-        "the belief that person 1 of group 1 has x is 3/4 (0.75)"
+        "the belief that person 1 of group 1 has x is 75 % (3/4)"
     )
     nothing = max_disclosure(figure_3, 0).witness(0)
-    assert nothing.in_words({BOB: "Bob"}) == "the belief that Bob has flu is 2/5 (0.4)"
+    assert nothing.in_words({BOB: "Bob"}) == "the belief that Bob has flu is 40 % (2/5)"

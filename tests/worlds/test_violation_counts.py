@@ -14,11 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from maskwright.worlds.counting.binomial import log_binomial
-from maskwright.worlds.counting.floating_counts import count_rare_violations
 from maskwright.worlds.counting.violation_counts import (
     ViolationCount,
     _packed,
     _shifted,
+    count_rare_violations,
     count_violations,
     divide_series,
     kept_vectors,

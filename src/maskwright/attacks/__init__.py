@@ -20,14 +20,22 @@ ATTACKS: Registry[Attack] = Registry(
         "absence": "absence:Absence",
         "background-join": "background_join:BackgroundJoin",
         "intersection": "intersection:Intersection",
+        "linked-visits": "linked_visits:LinkedVisits",
+        "linked-releases": "linked_releases:LinkedReleases",
         "passing-columns": "passing_columns:PassingColumns",
         "learned": "learned:Learned",
         "downcoding": "downcoding:Downcoding",
+        "singling-out": "singling_out:SinglingOut",
+        "known-items": "known_items:KnownItems",
+        "perturbed-columns": "perturbed_columns:PerturbedColumns",
+        "perturbed-numbers": "perturbed_numbers:PerturbedNumbers",
     },
 )
 
 # the others are about sensitive values: where there are none, they need not even be imported
-WITHOUT_VALUES = frozenset({"linkage", "intersection", "downcoding"})
+WITHOUT_VALUES = frozenset(
+    {"linkage", "intersection", "linked-releases", "downcoding", "singling-out", "perturbed-columns"}
+)
 
 
 def __getattr__(name: str) -> Any:

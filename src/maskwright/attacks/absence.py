@@ -25,8 +25,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.attacks._absent_people import MissingRows, absent_findings
+from maskwright.attacks._linked_people import visits_known
 from maskwright.attacks._minimality.drawn_worlds import Bools
 from maskwright.attacks._minimality.refusals import looked_at_values, node_classes
+from maskwright.attacks._minimality.replay import LISTED_ROWS
+from maskwright.attacks._people_worlds import explained_worlds, listed_finding
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
@@ -38,10 +42,11 @@ from maskwright.attacks._shared.secrets import (
 )
 from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target, drops_failing
-from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.classes import Ints
 from maskwright.domain.exact import number_text
 from maskwright.worlds.counting.binomial import log_binomial
+from maskwright.worlds.sampling.world_sampler import WorldBudget
 
 
 class Absence(Attack):
@@ -50,35 +55,46 @@ class Absence(Attack):
     name: ClassVar[str] = "absence"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
-    by_rows: ClassVar[bool] = True
     whom: ClassVar[Literal["published", "dropped"]] = "dropped"
 
     def applies(self, target: Target) -> bool:
         """Whether people were dropped because of values, for a reason that thresholds on one column state."""
         grouping = target.grouping
+        if not grouping.summary.rows_are_people:
+            return _dropped_by_value(target) and not self.unable(target)
         if tail_of(target) is not None:
             return True
-        if not drops_failing(target) or not grouping.dropped_rows:
-            return False
-        if grouping.levels is None or not grouping.classes.sensitive or not grouping.summary.rows_are_people:
-            return False
-        if any(s.several for s in secrets_of(target)):
-            return False
-        rules = thresholds_of(looked_at_values(target.models), target.context)
-        if not rules or len({r.attribute for r in rules}) > 1 or not _are_disjoint(rules):
-            return False
-        if rules[0].attribute not in columns_of(target):
-            return False
-        return bool(Dropped.of(target).for_values.any())
+        return bool(drops_failing(target) and _missing_for_values(target)) and _told_by_shares(target)
 
     def unable(self, target: Target) -> str:
         """Why the attack cannot run though people were dropped because of their values; otherwise nothing."""
-        by_value = drops_failing(target) and looked_at_values(target.models)
-        return super().unable(target) if by_value and target.grouping.dropped_rows else ""
+        if not _dropped_by_value(target):
+            return ""
+        if target.grouping.summary.rows_are_people:
+            missing = 0 if tail_of(target) is not None else _missing_for_values(target)
+            if not missing or (not target.grouping.trace.dropped_for_values and _told_by_shares(target)):
+                return ""
+            return (
+                f"{missing:,} people are missing because of their values, and what that tells of them is computed "
+                "where shares of the values of one column alone were the reason (simple-l-diversity, alpha-k-anonymity)"
+            )
+        few = target.grouping.summary.n_rows <= LISTED_ROWS and not visits_known(target)
+        if not (few or _can_draw_classes(target)):
+            return (
+                "people have several rows, and what is missing is a tail of rows, or was judged by all classes: "
+                f"every world is listed, which is done up to {LISTED_ROWS} rows that no pseudonym links"
+            )
+        return super().unable(target)
+
+    def sees_links(self, target: Target) -> bool:
+        """It does: to missing rows is added what the published ones tell."""
+        return True
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief about somebody who was dropped."""
         secrets = secrets_of(target)
+        if not target.grouping.summary.rows_are_people:
+            return self._people(target, adversary, secrets)
         rules = thresholds_of(looked_at_values(target.models), target.context) or []
         tail = tail_of(target)
         if tail is not None:
@@ -95,6 +111,52 @@ class Absence(Attack):
                 "classes_dropped_for_values": int(dropped.for_values.sum()),
                 "vulnerable_people": vulnerable,
                 "vulnerable_share": Fraction(vulnerable, people),
+                **accompanying_figures(target, secrets),
+            },
+        )  # fmt: skip
+
+    def _people(self, target: Target, adversary: Adversary, secrets: Sequence[Secrets]) -> Beliefs:
+        """Everybody with a row that is missing, over all worlds in which the same is published."""
+        few = target.grouping.summary.n_rows <= LISTED_ROWS and not visits_known(target)
+        listed = explained_worlds(target, WorldBudget(), "dropped") if few else None
+        if listed is None and _can_draw_classes(target):
+            return self._drawn(target, adversary, secrets)
+        if listed is None:
+            why = "people have several rows, and whose rows are missing could not be listed world by world"
+            return Beliefs(
+                self.name, adversary.name, NOT_COMPUTED, Belief(Fraction(0), Fraction(1), "anybody", why)
+            )
+        found = [listed_finding(target, s, listed) for s in secrets]
+        worst = max(found, key=lambda f: f.belief.after)
+        vulnerable = max(f.vulnerable for f in found)
+        return Beliefs(
+            self.name, adversary.name, worst.kind, worst.belief,
+            {
+                "prior": "every assignment of all values of the table to its rows is equally likely",
+                "dropped_for_values": target.grouping.dropped_rows,
+                "vulnerable_people": vulnerable,
+                "vulnerable_share": Fraction(vulnerable, max(1, len(listed.people))),
+                **accompanying_figures(target, secrets),
+            },
+        )  # fmt: skip
+
+    def _drawn(self, target: Target, adversary: Adversary, secrets: Sequence[Secrets]) -> Beliefs:
+        """Everybody with a row that is missing, from drawn worlds of the missing classes."""
+        dropped = Dropped.of(target)
+        missing = MissingRows.of(target, dropped.class_of, dropped.for_values)
+        found = absent_findings(target, secrets, missing, WorldBudget())
+        worst = max(found, key=lambda f: f.belief.after)
+        vulnerable = max(f.vulnerable for f in found)
+        by_value = missing.for_values[missing.dropped]
+        return Beliefs(
+            self.name, adversary.name, "estimated", worst.belief,
+            {
+                "prior": "each row has the values of a published row, drawn at random, independently",
+                "dropped_for_values": int(missing.rows[by_value].sum()),
+                "classes_dropped_for_values": int(missing.for_values.sum()),
+                "vulnerable_people": vulnerable,
+                "vulnerable_share": Fraction(vulnerable, max(1, len(np.unique(missing.person)))),
+                "worlds of classes": worst.looked,
                 **accompanying_figures(target, secrets),
             },
         )  # fmt: skip
@@ -138,6 +200,48 @@ class Absence(Attack):
         )  # fmt: skip
 
 
+def _can_draw_classes(target: Target) -> bool:
+    """Whether whole classes of a level are missing, each for its own values."""
+    grouping = target.grouping
+    if not drops_failing(target) or grouping.levels is None or grouping.changes is not None:
+        return False
+    if (
+        grouping.trace.dropped_for_values
+        or grouping.summary.owned is None
+        or grouping.summary.personal is None
+    ):
+        return False
+    return all(m.is_local() and not m.needs() for m in looked_at_values(target.models))
+
+
+def _dropped_by_value(target: Target) -> bool:
+    """Whether rows are missing because of values."""
+    by_value = drops_failing(target) and looked_at_values(target.models)
+    return bool((by_value and target.grouping.dropped_rows) or target.grouping.trace.dropped_for_values)
+
+
+def _missing_for_values(target: Target) -> int:
+    """How many people are missing because of values: those of a tail, or of classes that were large enough."""
+    grouping = target.grouping
+    if tail := grouping.trace.dropped_for_values:
+        return int(tail)
+    if not grouping.dropped_rows or not grouping.classes.sensitive:
+        return 0
+    if grouping.levels is None:
+        return grouping.dropped_rows
+    dropped = Dropped.of(target)
+    return int(dropped.sizes[dropped.for_values].sum())
+
+
+def _told_by_shares(target: Target) -> bool:
+    """Whether thresholds on one column state why whole classes of a level are missing."""
+    rules = thresholds_of(looked_at_values(target.models), target.context)
+    if target.grouping.levels is None or any(s.several for s in secrets_of(target)) or not rules:
+        return False
+    one = len({r.attribute for r in rules}) == 1 and _are_disjoint(rules)
+    return one and rules[0].attribute in columns_of(target)
+
+
 PRIOR = "each has a value with the probability of its share in the release, independently"
 ROUNDING = 1e-9  # of sums in floating point, generously
 
@@ -150,11 +254,15 @@ def _are_disjoint(rules: Sequence[Threshold]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """The classes that were dropped: their people, a tuple of each, and whether values were the reason."""
+    """The classes that were dropped: their people, a tuple of each, and whether values were the reason.
+
+    `class_of`: the class of each tuple; −1: it was not dropped.
+    """
 
     sizes: Ints
     first: Ints
     for_values: Bools
+    class_of: Ints
 
     @staticmethod
     def of(target: Target) -> Dropped:
@@ -172,7 +280,8 @@ class Dropped:
         for model in search:
             if model.about == "quasi-identifiers" and not model.needs():
                 large &= model.passing(classes, target.context)
-        return Dropped(classes.sizes, first[gone], large)
+        number = np.where(gone, np.cumsum(gone) - 1, -1)
+        return Dropped(classes.sizes, first[gone], large, number[class_of])
 
 
 def _worst(

@@ -2,6 +2,10 @@
 
 Where a row shows several sensitive attributes, one that is known narrows the class down, and the others follow. That
 is what splitting the attributes over several tables prevents.
+
+Several rows per person: whatever is known of the known attributes, of any rows and of whomever, a row with the known
+values v has the secret with its share among the rows of the class that hold v, because these are alike. So each row of
+a person has it with at most the largest such share of its class, and some row with at most the sum of these.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,10 +31,11 @@ from maskwright.attacks._shared.secrets import (
     secrets_of,
     threshold_of,
 )
+from maskwright.attacks.homogeneity import OwnedRows, person_in_words
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, numbered_values
 from maskwright.domain.segments import Ratios
 from maskwright.errors import UsageError
 
@@ -47,7 +53,6 @@ class BackgroundJoin(Attack):
     name: ClassVar[str] = "background-join"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"values"})
-    by_rows: ClassVar[bool] = True
 
     known: tuple[str, ...] | None = None
     size: int = Field(default=1, ge=1, le=20)
@@ -55,13 +60,17 @@ class BackgroundJoin(Attack):
     def applies(self, target: Target) -> bool:
         """Whether some row shows several sensitive attributes together."""
         grouping = target.grouping
-        if grouping.summary.joint is None or grouping.changes is not None:
+        if grouping.summary.cells is None or grouping.changes is not None:
             return False
         return any(len(names) > 1 for names in _joined(target))
 
     def unable(self, target: Target) -> str:
         """Why the attack cannot run though rows show several attributes together; otherwise nothing."""
-        return super().unable(target) if any(len(names) > 1 for names in _joined(target)) else ""
+        if not any(len(names) > 1 for names in _joined(target)):
+            return ""
+        if target.grouping.changes is not None and not target.grouping.summary.rows_are_people:
+            return "people have several rows, and values were changed: whose rows match what is known is not counted"
+        return super().unable(target)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief over all sets of known attributes."""
@@ -73,8 +82,8 @@ class BackgroundJoin(Attack):
             tried += 1
             match = rows.match(known)
             asked = [name for name in names if name in secrets and name not in known]
-            joins = (rows.join(known, match, secrets[name]) for name in asked)
-            found = [f for f in joins if f is not None]
+            join = rows.join if target.grouping.summary.rows_are_people else rows.people_join
+            found = [f for name in asked if (f := join(known, match, secrets[name])) is not None]
             if not found:
                 continue
             strongest = max(found, key=lambda f: f.share)
@@ -84,11 +93,13 @@ class BackgroundJoin(Attack):
             vulnerable = max(vulnerable, *(f.vulnerable for f in found))
             if strongest.share > worst.after:
                 worst = strongest.belief(target, known)
+        alone = target.grouping.summary.rows_are_people
+        everybody = int(rows.rows.sum()) if alone else len(np.unique(rows.owned.person))
         return Beliefs(
-            self.name, adversary.name, "exact", worst,
+            self.name, adversary.name, "exact" if alone else "bounded", worst,
             {
                 "sets_tried": tried, "certain_people": certain, "vulnerable_people": vulnerable,
-                "vulnerable_share": Fraction(vulnerable, max(1, int(rows.rows.sum()))), "known": by_known,
+                "vulnerable_share": Fraction(vulnerable, max(1, everybody)), "known": by_known,
                 **accompanying_figures(target, list(secrets.values())),
             },
         )  # fmt: skip
@@ -141,10 +152,17 @@ class _LargestShare:
     matching: int
     certain: int  # people of whom everything that matches has the same secret
     vulnerable: int  # people for whom a belief is above the bound of the policy
+    whose: str = ""  # the person, where people have several rows
 
     def belief(self, target: Target, known: Sequence[str]) -> Belief:
         """The belief in words."""
         facts = ", ".join(f"{n} {label_text(v)}" for n, v in zip(known, self.values, strict=True))
+        if self.whose:
+            return Belief(
+                self.secrets.before(self.code), self.share, f"{self.whose}, of whom {' and '.join(known)} is known",
+                f"in a class of theirs the rows with {facts} hold {self.secrets.name(self.code)} most often; each row "
+                "of the person with at most that share of its class, some row with at most the sum",
+            )  # fmt: skip
         rows = "the only row of the class" if self.matching == 1 else f"{self.matching} rows of the class"
         return Belief(
             before=self.secrets.before(self.code),
@@ -168,7 +186,7 @@ class _PublishedRows:
         """The published rows of a table."""
         grouping = target.grouping
         cells, groups, rows = grouping.cells
-        joint = grouping.summary.joint
+        joint = grouping.summary.cells
         assert joint is not None  # noqa: S101 - the attack does not apply otherwise
         values = {name: joint.values[i][cells] for i, name in enumerate(grouping.summary.sensitive)}
         return _PublishedRows(target, groups, values, rows)
@@ -207,3 +225,74 @@ class _PublishedRows:
         texts = tuple((None, *sensitive[name].values)[self.values[name][row]] for name in known)
         people = int(sizes[certain].sum()), int(sizes[above].sum())
         return _LargestShare(share, secrets, number, int(self.group[row]), texts, int(sizes[top]), *people)
+
+    @cached_property
+    def owned(self) -> OwnedRows:
+        """Whose rows they are, where people have several."""
+        return OwnedRows.of(self.target.grouping)
+
+    def people_join(self, known: Sequence[str], match: Ints, secrets: Secrets) -> _LargestShare | None:
+        """The same about people who have several rows: at most the sum over the rows of the largest share of each."""
+        grouping, owned = self.target.grouping, self.owned
+        sensitive, n = grouping.summary.sensitive, grouping.classes.n
+        sizes = exact_bincount(match, self.rows, int(match.max(initial=-1)) + 1)
+        group_of = np.zeros(len(sizes), dtype=np.int64)
+        group_of[match] = self.group
+        code = {value: i + 1 for i, value in enumerate(sensitive[secrets.attribute].values)}
+        column, bound = self.values[secrets.attribute], threshold_of(self.target.models, secrets.attribute)
+        whose = grouping.summary.personal
+        assert whose is not None and whose.people is not None  # noqa: S101 - for the type checker
+        certain, above = np.zeros(len(sizes), dtype=bool), np.zeros(len(owned.first), dtype=bool)
+        best: tuple[Fraction, int, int] | None = None
+        order = np.argsort(column, kind="stable")
+        start = np.searchsorted(column[order], np.arange(len(code) + 2))
+        share, largest = np.zeros(len(sizes)), np.zeros(n)
+        for s, members in enumerate(secrets.sets):
+            codes = [code[v] for v in members if v in code]
+            inside = np.concatenate([order[start[c] : start[c + 1]] for c in codes] or [order[:0]])
+            if not len(inside):
+                continue
+            there, among = numbered_values(match[inside])  # the matches with a value of the set
+            held = exact_bincount(among, self.rows[inside], len(there))
+            certain[there] |= held == sizes[there]
+            share[:], largest[:] = 0, 0
+            share[there] = held / sizes[there]
+            np.maximum.at(largest, group_of[there], share[there])
+            concerned = owned.people_of(np.unique(group_of[there]))
+            entries, first = owned.entries_of(concerned)
+            sums = np.add.reduceat(owned.rows[entries] * largest[owned.group[entries]], first)
+            above[concerned] |= sums > float(bound) * (1 + 1e-12)
+            top = int(sums.argmax())
+            if sums[top] and (best is None or min(1.0, float(sums[top])) > best[0]):
+                mine = owned.entries_of(concerned[top : top + 1])[0]
+                tops = [self._top_match(group_of, share, int(owned.group[e])) for e in mine]
+                parts = [
+                    Fraction(int(self.rows[inside][match[inside] == m].sum()), int(sizes[m])) for m in tops
+                ]
+                exact = sum((int(owned.rows[e]) * b for e, b in zip(mine, parts, strict=True)), Fraction(0))
+                best = min(Fraction(1), exact), s + 1, int(max(tops, key=lambda m: share[m]))
+                person = person_in_words(grouping, owned, mine.tolist())
+        if best is None:
+            return None
+        total, numbered, top = best
+        row = int(np.flatnonzero(match == top)[0])
+        texts = tuple((None, *sensitive[name].values)[self.values[name][row]] for name in known)
+        cells = grouping.cells[0]
+        revealed = len(np.unique(whose.people[cells[certain[match]]]))
+        return _LargestShare(
+            total,
+            secrets,
+            numbered,
+            int(self.group[row]),
+            texts,
+            int(sizes[top]),
+            revealed,
+            int(above.sum()),
+            person,
+        )
+
+    @staticmethod
+    def _top_match(group_of: Ints, share: NDArray[np.float64], group: int) -> int:
+        """The rows of a class that match, of those with the largest share."""
+        there = np.flatnonzero(group_of == group)
+        return int(there[share[there].argmax()])

@@ -7,31 +7,35 @@ worlds are left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from maskwright.attacks._linked_people import BY_VISITS, visits_known, worst_linked_facts
 from maskwright.attacks._minimality.refusals import part_in_words, raw_classes
 from maskwright.attacks._minimality.replay import (
     Replayed,
     can_draw,
     can_replay,
-    known_only_in_part,
+    replay_assumption,
     replay_method,
     same_without_values,
 )
+from maskwright.attacks._people_worlds import dealt_worlds, drawn_worlds, explained_worlds, worst_people_facts
 from maskwright.attacks._shared.findings import belief_limit
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,
     accompanying_figures,
+    dropped_people,
     people_in_words,
     secrets_of,
 )
 from maskwright.attacks._shared.timed import Timed
-from maskwright.attacks.background_knowledge import one_value_each, worst_case
+from maskwright.attacks.background_knowledge import is_bit, one_value_each, worst_case
 from maskwright.attacks.minimality import searched_a_lattice
 from maskwright.domain.adversary import About, Adversary, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
@@ -58,15 +62,29 @@ class Combined(Timed):
     name: ClassVar[str] = "combined"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "facts"})
-    by_rows: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
         """Whether the method is known, rows are people, and everybody has one value of each column."""
         grouping = target.grouping
-        if target.method is None or grouping.changes is not None or not grouping.summary.rows_are_people:
+        if target.method is None or grouping.changes is not None:
             return False
         classes = grouping.published_classes
+        if not grouping.summary.rows_are_people:
+            return bool(classes.sensitive) and not self.unable(target)
         return bool(classes.sensitive) and all(one_value_each(classes, name) for name in classes.sensitive)
+
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run on people who have several rows; otherwise nothing."""
+        summary = target.grouping.summary
+        if target.grouping.changes is not None and summary.sensitive and not summary.rows_are_people:
+            return "people have several rows, and values were changed: no facts about whose they are are added up"
+        if not summary.rows_are_people and any(is_bit(target, n) for n in summary.sensitive):
+            return "people have several rows with sets of values, and facts about a value of a set are not added up"
+        return super().unable(target)
+
+    def sees_links(self, target: Target) -> bool:
+        """It does: of people who are known by the classes of visits the method tells nothing more."""
+        return True
 
     def suits(self, adversary: Adversary) -> bool:
         """Whether the adversary knows the method and some facts."""
@@ -76,18 +94,26 @@ class Combined(Timed):
         """The worst belief of somebody who knows the method and the worst k facts."""
         secrets, k = secrets_of(target), max(1, adversary.facts)
         measures: dict[str, Any] = {"facts": k, **accompanying_figures(target, secrets)}
-        if target.worlds_alike or (
+        if visits_known(target):
+            facts = {s.attribute: worst_linked_facts(target, s, k, belief_limit(target, s)) for s in secrets}
+            found = {n: _ColumnFinding(f.belief, f.kind, f.vulnerable) for n, f in facts.items()}
+            kind, knowing = "bounded", ADDS_NOTHING if target.worlds_alike else TWO
+            if not target.worlds_alike:
+                kind, measures["assumption"] = "estimated", BY_VISITS
+        elif not target.grouping.summary.rows_are_people:
+            found, kind, knowing = self._people(target, secrets, k)
+        elif target.worlds_alike or (
             can_replay(target) and searched_a_lattice(target) and same_without_values(target)
         ):
             found = {s.attribute: _facts_alone(target, s, k) for s in secrets}
-            kind, knowing = "exact", "values decided nothing, so that the method adds nothing to the facts"
+            kind, knowing = "exact", ADDS_NOTHING
         elif can_replay(target) and can_draw(target):
             kept = _KeptWorlds()
             replayed = replay_method(target, WorldBudget(self.draws, self.seconds), kept)
             found = {s.attribute: _on_top(target, s, replayed, kept, k) for s in secrets}
             exact = all(f.kind == "exact" for f in found.values())
-            kind, knowing = "exact" if exact else "bounded", "the method and its parameters, and the facts"
-            assumption = known_only_in_part(target)
+            kind, knowing = "exact" if exact else "bounded", TWO
+            assumption = replay_assumption(target)
             if assumption:
                 kind, measures["assumption"] = "estimated", assumption
             measures["looked at"] = replayed.tally.report()
@@ -100,10 +126,8 @@ class Combined(Timed):
             }
             kind, knowing = "bounded", "the facts; what the method adds is not known"
         worst = max((f.belief for f in found.values()), key=lambda b: (b.after, -b.before))
-        vulnerable, published = (
-            max(f.vulnerable for f in found.values()),
-            int(target.grouping.classes.sizes.sum()),
-        )
+        vulnerable = max(f.vulnerable for f in found.values())
+        published = target.grouping.summary.n_people - dropped_people(target.grouping)
         measures |= {
             "knowing": knowing,
             "attributes": {name: f.as_measure() for name, f in found.items()},
@@ -112,7 +136,28 @@ class Combined(Timed):
         }
         return Beliefs(self.name, adversary.name, kind, worst, measures)  # type: ignore[arg-type]
 
+    def _people(
+        self, target: Target, secrets: Sequence[Secrets], k: int
+    ) -> tuple[dict[str, _ColumnFinding], str, str]:
+        """Facts about people who have several rows, on top of what the method tells."""
+        budget, least, knowing = WorldBudget(self.draws, self.seconds), Fraction(1), TWO
+        if target.worlds_alike:
+            listed, knowing = dealt_worlds(target), ADDS_NOTHING
+        else:
+            listed = explained_worlds(target, budget)
+            drawn = None if listed is not None else drawn_worlds(target, secrets, budget)
+            if listed is None:
+                least = Fraction(0) if drawn is None else Fraction(drawn.least)
+        found = {}
+        for s in secrets:
+            facts = worst_people_facts(target, s, k, belief_limit(target, s), listed, least)
+            found[s.attribute] = _ColumnFinding(facts.belief, facts.kind, facts.vulnerable, facts.negations)
+        exact = all(f.kind == "exact" for f in found.values())
+        return found, "exact" if exact else "bounded", knowing
 
+
+TWO = "the method and its parameters, and the facts"
+ADDS_NOTHING = "values decided nothing, so that the method adds nothing to the facts"
 WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not known"
 
 

@@ -8,6 +8,7 @@ chosen for the whole table tell nothing of the kind.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +21,10 @@ from maskwright.attacks._shared.secrets import label_text
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import exact_bincount
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.segments import Whole
 
 Shares = tuple[Fraction, ...]
 MOST_LISTED = 12  # values of a set whose subsets are counted
@@ -43,13 +46,21 @@ class Downcoding(Attack):
 
     def applies(self, target: Target) -> bool:
         """Whether labels were made group by group, and quasi-identifiers are not published as they are."""
-        return target.grouping.labelling != "levels" and not target.exact
+        return target.grouping.labelling not in ("levels", "fixed", "given") and not target.exact
+
+    def unable(self, target: Target) -> str:
+        """Why the attack cannot run: labels that are not the smallest around their class; otherwise nothing."""
+        if self.applies(target) and target.design is not None and target.design.own:
+            return "columns of the person have one label in all rows of a person: what its form tells is not computed"
+        return super().unable(target)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief in a finer value, and how many cells are determined by their labels."""
         grouping = target.grouping
         names = [hierarchy.attribute for hierarchy in grouping.summary.attributes]
-        found = [_of_column(grouping, a, (target.levels or {}).get(name)) for a, name in enumerate(names)]
+        found = [
+            _worst_of_column(grouping, a, (target.levels or {}).get(name)) for a, name in enumerate(names)
+        ]
         columns = dict(zip(names, found, strict=True))
         worst = max((f["worst"] for f in found), key=lambda b: (b.after, -b.before), default=NOTHING)
         measures: dict[str, Any] = {
@@ -127,28 +138,40 @@ def set_beliefs(shares: Shares, rows: int) -> Shares:
 BELIEFS = {"block": split_beliefs, "range": range_beliefs, "set": set_beliefs}
 
 
-def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dict[str, Any]:
-    """The figures of one quasi-identifier; `allowed`: the levels that its labels may come from, where restricted."""
+def _worst_of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dict[str, Any]:
+    """The figures of one quasi-identifier: by the distribution of the table, or by its marginals if these tell more."""
+    by_table = _of_column(grouping, a, allowed, _held_in_table(grouping, a))
+    counts = _held_by_marginals(grouping, a)
+    if counts is None:
+        return by_table
+    by_marginals = _of_column(grouping, a, allowed, counts)["worst"]
+    worst = max(by_table["worst"], by_marginals, key=lambda b: (b.after, -b.before))
+    return by_table | {"worst": worst, "by_marginals": by_marginals}
+
+
+def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None, held: Whole) -> dict[str, Any]:
+    """The figures for one distribution; `allowed`: the levels that labels may come from, where restricted."""
     hierarchy = grouping.summary.attributes[a]
-    held = np.bincount(grouping.summary.codes[a], grouping.summary.rows, len(hierarchy.values) + 1).astype(
-        np.int64
-    )
+    of_people = _one_value_each(grouping, a)
+    drawn = "row" if of_people is None else "person"
     worst, generalised, determined, not_counted = NOTHING, 0, 0, 0
     shown = grouping.published_labels[a]
-    for label, codes, sizes in _labels_with_sizes(grouping, a):
-        generalised += int(sizes.sum())
+    for label, codes, groups in _labels_with_groups(grouping, a):
+        cells = grouping.classes.rows[groups]
+        generalised += int(cells.sum())
         hidden = _hidden(grouping, a, label, codes, held, allowed)
         if hidden is None:
-            not_counted += int(sizes.sum())
+            not_counted += int(cells.sum())
             continue
-        for rows, many in zip(*np.unique(sizes, return_counts=True), strict=True):
-            beliefs = hidden.beliefs(int(rows))
-            determined += int(rows * many) * hidden.determines(int(rows))
+        sizes = cells if of_people is None else grouping.classes.sizes[groups]
+        for rows in np.unique(sizes).tolist():
+            beliefs = hidden.beliefs(rows)
+            determined += int(cells[sizes == rows].sum()) * hidden.determines(rows)
             gains = [i for i, share in enumerate(hidden.shares) if beliefs[i] > share]
             best = max(gains, key=lambda i: (beliefs[i], -hidden.shares[i]), default=None)
             if best is not None and (beliefs[best], -hidden.shares[best]) > (worst.after, -worst.before):
                 text = label_text(shown.texts[label])
-                whom = f"a row of a class of {rows} with {hierarchy.attribute} {text}"
+                whom = f"a {drawn} of a class of {rows} with {hierarchy.attribute} {text}"
                 ends = None if rows <= MOST_EXACT else (0.0, min(1.0, float(beliefs[best]) * (1 + 1e-9)))
                 why = f"{SMALLEST[hidden.form]}: {hidden.names[best]}"
                 worst = Belief(hidden.shares[best], beliefs[best], whom, why, ends)
@@ -157,31 +180,68 @@ def _of_column(grouping: Grouping, a: int, allowed: Sequence[int] | None) -> dic
     }  # fmt: skip
 
 
-def _labels_with_sizes(grouping: Grouping, a: int) -> Iterator[tuple[int, Ints, Ints]]:
-    """Every label that covers several values: its number, the codes that occur under it, the rows of its groups."""
+def _held_in_table(grouping: Grouping, a: int) -> Whole:
+    """How often each value occurs in the table; of a person once, whose rows all have the same."""
+    summary, of_people = grouping.summary, _one_value_each(grouping, a)
+    if of_people is not None:
+        return np.bincount(of_people, minlength=len(summary.attributes[a].values) + 1)
+    return exact_bincount(
+        summary.codes[a].astype(np.int64), summary.rows, len(summary.attributes[a].values) + 1
+    )
+
+
+def _held_by_marginals(grouping: Grouping, a: int) -> Whole | None:
+    """How often each value occurs by the published counts, as whole numbers; None: there are none."""
+    if grouping.marginals is None or not grouping.marginals[a].cells:
+        return None
+    marginal = grouping.marginals[a]
+    unit = math.lcm(*(len(codes) for codes, _ in marginal.cells))
+    found = np.zeros(marginal.n_codes, dtype=object)
+    for codes, rows in marginal.cells:
+        found[codes] = rows * (unit // len(codes))
+    return found
+
+
+def _one_value_each(grouping: Grouping, a: int) -> Ints | None:
+    """The code of each person in a column that is the same in all rows of everybody who has several; None: it is not.
+
+    The rows of a person are one draw there, not several.
+    """
+    personal = grouping.summary.personal
+    if personal is None or personal.people is None:
+        return None
+    pairs = np.unique(
+        np.stack([personal.people, grouping.summary.codes[a][personal.tuples].astype(np.int64)]), axis=1
+    )
+    return None if (np.diff(pairs[0]) == 0).any() else pairs[1]
+
+
+def _labels_with_groups(grouping: Grouping, a: int) -> Iterator[tuple[int, Ints, Ints]]:
+    """Every label that covers several values: its number, the codes that occur under it, and its groups."""
     labels, allocation = grouping.labels[a], grouping.allocation
     there = allocation.groups >= 0
     if grouping.starred is not None:
         there &= allocation.groups != grouping.starred
     codes = grouping.summary.codes[a][allocation.tuples[there]].astype(np.int64)
     of_row = labels.of_group[allocation.groups[there]]
-    sizes = grouping.classes.rows
     for label in np.flatnonzero(labels.coverage > 1).tolist():
         groups = np.flatnonzero(labels.of_group == label)
         groups = groups[groups != (-1 if grouping.starred is None else grouping.starred)]
         if len(groups):
-            yield label, np.unique(codes[of_row == label]), sizes[groups]
+            yield label, np.unique(codes[of_row == label]), groups
 
 
 def _hidden(
-    grouping: Grouping, a: int, label: int, codes: Ints, held: Ints, allowed: Sequence[int] | None
+    grouping: Grouping, a: int, label: int, codes: Ints, held: Whole, allowed: Sequence[int] | None
 ) -> Hidden | None:
     """What a label hides; None: a label that mixes missing values in, or a set of too many values."""
     hierarchy, text = grouping.summary.attributes[a], grouping.labels[a].texts[label]
     if 0 in codes.tolist():
         return None
     if _by_blocks(grouping, hierarchy, allowed):
-        usable = range(len(hierarchy.levels)) if allowed is None else sorted(allowed)
+        usable: Sequence[int] = range(len(hierarchy.levels)) if allowed is None else sorted(allowed)
+        if grouping.labelling == "reached":
+            usable = hierarchy.path_down(allowed)
         for number in sorted(usable, key=lambda j: (int(hierarchy.heights[j]), j)):
             level = hierarchy.levels[number]
             blocks = np.unique(level.blocks[codes])
@@ -197,12 +257,14 @@ def _hidden(
 
 def _by_blocks(grouping: Grouping, hierarchy: Hierarchy, allowed: Sequence[int] | None) -> bool:
     """Whether the labels of a column are blocks of its hierarchy; otherwise they are ranges, or lists of values."""
-    if grouping.labelling == "blocks" or allowed is not None:
+    if grouping.labelling in ("blocks", "reached") or allowed is not None:
         return True
     return len(hierarchy.levels) > 2 and not (grouping.labelling == "ranges" and hierarchy.ordered)
 
 
-def _block(hierarchy: Hierarchy, number: int, block: int, held: Ints, usable: Sequence[int]) -> Hidden | None:
+def _block(
+    hierarchy: Hierarchy, number: int, block: int, held: Whole, usable: Sequence[int]
+) -> Hidden | None:
     """A block of a level, divided by the usable finer level that divides it least; None: there is none."""
     inside = np.flatnonzero(hierarchy.levels[number].blocks == block)
     inside = inside[inside > 0]
@@ -217,10 +279,11 @@ def _block(hierarchy: Hierarchy, number: int, block: int, held: Ints, usable: Se
         return None
     level = hierarchy.levels[finer[0]]
     children, where = np.unique(level.blocks[inside], return_inverse=True)
-    sums = np.bincount(where.reshape(-1), held[inside], len(children)).astype(np.int64)
+    sums = np.zeros(len(children), dtype=held.dtype)
+    np.add.at(sums, where.reshape(-1), held[inside])
     return Hidden(tuple(str(level.labels[c]) for c in children.tolist()), _shares(sums), "block")
 
 
-def _shares(rows: Ints) -> Shares:
+def _shares(rows: Whole) -> Shares:
     total = int(rows.sum())
-    return tuple(Fraction(int(r), total) for r in rows.tolist())
+    return tuple(Fraction(int(r), total) if total else Fraction(1, len(rows)) for r in rows.tolist())

@@ -19,10 +19,11 @@ from pydantic import Field
 
 from maskwright.attacks._shared.secrets import HALF, dropped_people, in_words, people_in_words
 from maskwright.attacks.homogeneity import OwnedRows
+from maskwright.attacks.linked_visits import known_levels
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs, Kind
 from maskwright.domain.classes import Ints
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, numbered_values
 from maskwright.domain.grouping import Grouping, exact_view
 from maskwright.domain.references import class_weights, count_matches, furnished_classes
 from maskwright.domain.sample import Floats, Sample, weight_totals
@@ -62,6 +63,10 @@ class Linkage(Attack):
         if own.rows is not None:
             measures["by_rows"] = {"before": own.rows.before, "after": own.rows.after}
             worst = own.rows
+        if (visits := _known_visits(target)) and own.rows is not None:
+            known, found = _by_known_visits(grouping, visits)
+            measures["known_visits"] = found
+            worst = max(worst, known, key=lambda b: b.after)
         if matching is not None:
             theirs, now = matching
             measures["journalist"] = {
@@ -166,6 +171,28 @@ def _limit(target: Target) -> Fraction:
     return Fraction(1, k) if k > 1 else HALF
 
 
+def _known_visits(target: Target) -> int:
+    """How many visits of somebody may be known; 0: one, and nothing links it to others."""
+    design = target.design
+    return (
+        0 if design is None or (design.known < 2 and not design.linked) else max(design.known, design.linked)
+    )
+
+
+def _by_known_visits(grouping: Grouping, events: int) -> tuple[Belief, list[dict[str, Any]]]:
+    """The chance to find somebody of whom so many visits are known, and figures for each number of visits."""
+    levels = list(known_levels(grouping, events))
+    figures = [
+        {"visits": level.visits or "every", "smallest_match": level.fewest, "people_found": level.found}
+        for level in levels
+    ]
+    known = min(levels[:-1], key=lambda level: level.fewest)
+    why = f"{known.fewest} people have {'these' if known.visits > 1 else 'this'} among their visits"
+    whom = f"somebody of whom {known.visits} visit{'s are' if known.visits > 1 else ' is'} known"
+    first = Fraction(1, int(grouping.summary.tuple_sizes.min()))
+    return Belief(first, Fraction(1, known.fewest), whom, why), figures
+
+
 @dataclass(frozen=True, eq=False)
 class _OwnClasses:
     """Where people have several rows: the size of the smallest class of each person, before and after.
@@ -185,10 +212,10 @@ def _own_classes(grouping: Grouping) -> _OwnClasses:
     if cells is None or cells.people is None:
         return _OwnClasses()
     owned = OwnedRows.of(grouping)
-    raw = np.unique(cells.people * summary.n_tuples + cells.tuples, return_inverse=True)
-    held = exact_bincount(raw[1].reshape(-1), cells.rows, len(raw[0]))
+    raw = numbered_values(cells.people * summary.n_tuples + cells.tuples)
+    held = exact_bincount(raw[1], cells.rows, len(raw[0]))
     tuples = raw[0] % summary.n_tuples
-    first = max(_ratios(held, summary.rows[tuples]))
+    first = _largest_ratio(held, summary.rows[tuples])
     top = int(np.argmax(owned.rows / owned.sizes[owned.group]))
     r, n = int(owned.rows[top]), int(owned.sizes[owned.group[top]])
     belief = Belief(
@@ -199,10 +226,13 @@ def _own_classes(grouping: Grouping) -> _OwnClasses:
     return _OwnClasses(before, _smallest_of_each(owned.person, grouping.classes.sizes[owned.group]), belief)
 
 
-def _ratios(numerators: Ints, denominators: Ints) -> list[Fraction]:
-    """The distinct fractions of two lists of whole numbers."""
-    pairs = np.unique(np.stack([numerators, denominators]), axis=1)
-    return [Fraction(a, b) for a, b in pairs.T.tolist()]
+def _largest_ratio(numerators: Ints, denominators: Ints) -> Fraction:
+    """The largest of the fractions of two lists of whole numbers, exactly."""
+    about = numerators / denominators
+    near = about >= about.max() - 1e-12
+    radix = int(denominators.max()) + 1
+    pairs = np.unique(numerators[near] * radix + denominators[near])
+    return max(Fraction(pair // radix, pair % radix) for pair in pairs.tolist())
 
 
 def _smallest_of_each(people: Ints, sizes: Ints) -> Ints:
@@ -256,11 +286,15 @@ def sampled_risks(target: Target, grouping: Grouping) -> tuple[Floats, Floats, d
     sample, summary = target.context.sample, grouping.summary
     if sample is None:
         return None
-    before = _classes(sample, summary.codes, summary.codes == 0, summary.tuple_sizes, summary.weights)
+    before = _classes(
+        sample, summary.codes, summary.codes == 0, summary.tuple_sizes, summary.weights, summary.n_people
+    )
     labels = [x.of_group for x in grouping.labels]
     lost = [np.array([text is None for text in x.texts])[x.of_group] for x in grouping.labels]
     weights = None if summary.weights is None else class_weights(grouping, summary.weights)
-    after = _classes(sample, np.array(labels), np.array(lost), grouping.classes.sizes, weights)
+    after = _classes(
+        sample, np.array(labels), np.array(lost), grouping.classes.sizes, weights, grouping.classes.n_people
+    )
     then, now = before.risks(), after.risks()
     measures: dict[str, Any] = {
         "population": sample.as_dict() | {"fraction": sample.people / sample.size},
@@ -276,14 +310,19 @@ def sampled_risks(target: Target, grouping: Grouping) -> tuple[Floats, Floats, d
 
 
 def _classes(
-    sample: Sample, codes: NDArray[Any], missing: NDArray[np.bool_], sizes: Ints, weights: Floats | None
+    sample: Sample,
+    codes: NDArray[Any],
+    missing: NDArray[np.bool_],
+    sizes: Ints,
+    weights: Floats | None,
+    n_people: int,
 ) -> SampledClasses:
     """Classes with the people of the sample who match them, and those whom these stand for."""
     stand_for = sample.stands_for(sizes) if weights is None else weights
     if not sample.wildcard:
-        return SampledClasses(sizes, sizes, stand_for, sample.size)
+        return SampledClasses(sizes, sizes, stand_for, sample.size, n_people)
     people, more = wildcard_totals(codes, missing, sizes, stand_for)
-    return SampledClasses(sizes, people, more, sample.size)
+    return SampledClasses(sizes, people, more, sample.size, n_people)
 
 
 def _of_tuples(grouping: Grouping, risks: Floats) -> Floats:

@@ -7,16 +7,23 @@ of it violates the requirement. The belief in a secret is its share over the pos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from maskwright.attacks._linked_people import BY_VISITS, visits_known
 from maskwright.attacks._minimality.closed_form import closed_form_finding
 from maskwright.attacks._minimality.credibility_analyses import credibility_analysis, with_list
 from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
-from maskwright.attacks._minimality.enumeration import every_world, labels_repeat
+from maskwright.attacks._minimality.enumeration import (
+    every_world,
+    groups_are_told,
+    in_one_group,
+    labels_repeat,
+)
+from maskwright.attacks._minimality.local_credibility import recoded_locally
 from maskwright.attacks._minimality.partitions import cut_family, cut_finding, cut_worlds, cuts_evenly
 from maskwright.attacks._minimality.refusals import (
     RefusedParts,
@@ -35,10 +42,12 @@ from maskwright.attacks._minimality.replay import (
     same_without_values,
 )
 from maskwright.attacks._minimality.row_methods import replayed_by
+from maskwright.attacks._people_worlds import people_findings
 from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated_finding
-from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, secrets_of
+from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, dropped_people, secrets_of
 from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of
 from maskwright.attacks._shared.timed import Timed
+from maskwright.attacks.linked_visits import LinkedVisits
 from maskwright.domain.adversary import About, Adversary, Knowledge, Target
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.method import Analysis
@@ -57,45 +66,76 @@ class Minimality(Timed):
     name: ClassVar[str] = "minimality"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
-    by_rows: ClassVar[bool] = True
-
     method: Callable[..., Any] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:
         """Whether some way to analyse this release is known."""
+        if _private(target):
+            return False
         if credibility_analysis(target) is not None:
             return True
         classes = target.grouping.classes
         if not classes.sensitive or target.grouping.changes is not None:
             return False
-        if not target.grouping.summary.rows_are_people or any(s.several for s in secrets_of(target)):
+        if not target.grouping.summary.rows_are_people:
+            return not self.unable(target)
+        if any(s.several for s in secrets_of(target)):
             return False
         if self.method is not None:
             return can_draw(target)
         return target.method is not None and any(way.fits(target) for way in WAYS)
 
     def unable(self, target: Target) -> str:
-        """Why the attack cannot run; nothing where the method adds nothing to what the classes show."""
-        return (
-            "" if target.worlds_alike else super().unable(target)
-        )  # then the method adds nothing to the classes
+        """Why the attack cannot run on rows that were sampled, or of people who have several; otherwise nothing."""
+        if _private(target) and target.grouping.summary.sensitive:
+            return (
+                "what knowing the method adds is bounded by differential privacy, for any prior; how much that is "
+                "where all worlds are equally likely is not computed"
+            )
+        if target.grouping.summary.rows_are_people or not target.grouping.summary.sensitive:
+            return ""
+        if why := super().unable(target):
+            return why
+        if self.method is not None:
+            return "people have several rows, and a function of rows does not say whose they are"
+        if visits_known(target):
+            return LinkedVisits().unable(target)
+        if target.grouping.changes is not None:
+            return "people have several rows, and values were changed: whose they could be is not tried"
+        several = len(target.grouping.summary.sensitive) > 1 and (target.exact or target.joined is not None)
+        if not target.worlds_alike and (not can_replay(target) or several):
+            return (
+                "people have several rows, and the method cannot be run again on whose values they could be"
+            )
+        return ""
+
+    def sees_links(self, target: Target) -> bool:
+        """Whether it is the release's own method, which adds nothing to what links tell of known visits."""
+        return self.method is None
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief over the worlds in which the method publishes the same."""
+        if visits_known(target) and self.sees_links(target):
+            return self._linked(target, adversary)
         secrets = secrets_of(target)
         measures: dict[str, Any] = accompanying_figures(target, secrets)
         measures["status"] = "measured" if self.method is not None else _status(target, secrets, KNOWS_METHOD)
         budget = WorldBudget(self.draws, self.seconds)
         if self.method is not None:
             found, more = replay_findings(target, secrets, replayed_by(target, self.method, budget))
+        elif not target.grouping.summary.rows_are_people:
+            found, more = people_findings(target, secrets, budget)
         else:
             found, more = _analysis(target, secrets, budget)
+        if target.design is not None and target.design.plan:
+            more.setdefault("assumption", GIVEN_PLAN)
         measures |= {"knowing": METHOD} | more
-        if self.method is None and searched_a_lattice(target):
+        alone = target.grouping.summary.rows_are_people
+        if self.method is None and alone and searched_a_lattice(target):
             measures |= refused_nodes(target, secrets)
-        measures |= with_list(target, secrets)
+        measures |= with_list(target, secrets) if alone else {}
         worst = max(found, key=lambda f: (f.belief.upper, f.belief.after, -f.belief.before))
-        published = int(target.grouping.classes.sizes.sum())
+        published = target.grouping.summary.n_people - dropped_people(target.grouping)
         measures["vulnerable_people"] = max(f.vulnerable for f in found)
         measures["vulnerable_share"] = Fraction(measures["vulnerable_people"], published)
         measures["arithmetic"] = worst.kind
@@ -103,6 +143,20 @@ class Minimality(Timed):
         return Beliefs(
             self.name, adversary.name, "estimated" if rests else worst.kind, worst.belief, measures
         )
+
+    def _linked(self, target: Target, adversary: Adversary) -> Beliefs:
+        """What links tell: of people who are known by the classes of visits the method tells nothing more."""
+        links = LinkedVisits().run(target, adversary)
+        more: dict[str, Any] = {"knowing": METHOD, "arithmetic": "exact"}
+        if target.worlds_alike:
+            return replace(links, attack=self.name, measures={**links.measures, **more})
+        worst = replace(links.worst, why=f"{links.worst.why}; {BY_VISITS}")
+        more["assumption"] = BY_VISITS
+        return Beliefs(self.name, adversary.name, "estimated", worst, {**links.measures, **more})
+
+
+def _private(target: Target) -> bool:
+    return target.method is not None and target.method.privacy() is not None
 
 
 Found = tuple[list[Finding], dict[str, Any]]
@@ -115,10 +169,12 @@ class Way:
     Attributes:
         fits: can it say anything about this release?
         findings: what it finds, for each column of secrets, and what is to be said besides; None: it could not.
+        any_groups: does what it finds bound belief whoever is in the groups, as long as they show the same values?
     """
 
     fits: Callable[[Target], bool]
     findings: Callable[[Target, Sequence[Secrets], WorldBudget], Found | None]
+    any_groups: bool = False
 
 
 def _analysis(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
@@ -126,18 +182,29 @@ def _analysis(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -
     for way in WAYS:
         found = way.findings(target, secrets, budget) if way.fits(target) else None
         if found is not None:
-            findings, more = found
-            if not more.pop("by labels", False) and labels_repeat(target):
-                more.setdefault("assumption", ONE_CLASS)
-            return findings, more
+            return _as_readers_see(target, way, *found)
     raise ValueError("no way to attack this release by its method is known")
+
+
+def _as_readers_see(target: Target, way: Way, findings: list[Finding], more: dict[str, Any]) -> Found:
+    """Findings about groups of people, for somebody who only sees what they are labelled."""
+    if more.pop("by labels", False):
+        return findings, more
+    if labels_repeat(target):
+        more.setdefault("assumption", ONE_CLASS)
+    elif not groups_are_told(target):
+        if way.any_groups:
+            findings = [replace(f, kind="bounded") if f.kind == "exact" else f for f in findings]
+        else:
+            more.setdefault("assumption", KNOWN_GROUPS)
+    return findings, more
 
 
 def _own(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
     own = _own_analysis(target)
     if own is None:
         return None
-    findings = [Finding(own(target.grouping, s.attribute, s.sets), "exact", 0) for s in secrets]
+    findings = [Finding(own(target.grouping, s.attribute, tuple(s.sets)), "exact", 0) for s in secrets]
     return findings, {"knowing": "the method, as its own analysis says"}
 
 
@@ -154,11 +221,31 @@ def _every_world(target: Target, secrets: Sequence[Secrets], budget: WorldBudget
     return findings, more | {"by labels": True}
 
 
+def _replayed_locally(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found | None:
+    """The worlds in which groups that were recoded class by class come out again; None: too little could be seen.
+
+    Beside it stands the credibility of the paper, which rests on what no method promises.
+    """
+    replayed = replay_method(target, budget)
+    findings, more = replay_findings(target, secrets, replayed)
+    if any(f.kind == "bounded" for f in findings):
+        return None
+    paper = _credibility(target, secrets, budget)
+    if paper is not None:
+        more["credibility (paper)"] = [f.as_measure() for f in paper[0]]
+    return findings, more
+
+
 def _shown(why: str) -> Callable[[Target, Sequence[Secrets], WorldBudget], Found]:
     """The belief is what each group shows, and why."""
 
     def _findings(target: Target, secrets: Sequence[Secrets], budget: WorldBudget) -> Found:
-        return [as_shown(target, s, why) for s in secrets], posterior_distances(target, secrets)
+        found = [as_shown(target, s, why) for s in secrets]
+        if not _each_in_one_group(
+            target
+        ):  # of others less may be believed than the worst of their groups shows
+            found = [replace(f, kind="bounded") for f in found]
+        return found, posterior_distances(target, secrets)
 
     return _findings
 
@@ -254,7 +341,12 @@ def _knowing_all(
 KNOWS_METHOD = Adversary("knows-method", knows_method=True)
 REFUSAL_DRAWS = 400
 ROUTE_DRAWS = 2_000
+LOCAL_ROWS = (
+    500  # of a release that was recoded class by class: of more the same groups hardly ever come out again
+)
 ONE_CLASS = "it is known which of several groups with the same labels somebody is in"
+KNOWN_GROUPS = "it is known who is in which group, also where the labels of several groups fit a person"
+GIVEN_PLAN = "the plan of the tables was given: what is left out is that it was chosen by looking at values"
 METHOD = "the method and its parameters"
 REFUSALS = "that finer nodes were refused; what nodes that are not finer tell is left out"
 SAME = "the same would have been published without a look at sensitive values"
@@ -289,6 +381,21 @@ def _status(target: Target, secrets: Sequence[Secrets], adversary: Adversary) ->
     return "guaranteed" if found == {"guaranteed"} else "measured"
 
 
+def _each_in_one_group(target: Target) -> bool:
+    """Whether everybody knows who is in which group, and somebody is surely in the one that shows most."""
+    if labels_repeat(target) or not groups_are_told(target):
+        return False
+    return not target.exact or all(in_one_group(target.grouping, s) for s in secrets_of(target))
+
+
+def _recodes_class_by_class(target: Target) -> bool:
+    return target.method is not None and target.method.decisions().shape == "local"
+
+
+def _few_recoded_locally(target: Target) -> bool:
+    return target.grouping.summary.n_rows <= LOCAL_ROWS and recoded_locally(target) and not shows_all(target)
+
+
 def searched_a_lattice(target: Target) -> bool:
     """Whether it is a full-domain search whose refusals can be judged."""
     method, looked = target.method, looked_at_values(target.models)
@@ -301,12 +408,15 @@ def searched_a_lattice(target: Target) -> bool:
 
 WAYS = (
     Way(lambda t: _own_analysis(t) is not None, _own),
+    Way(lambda t: _recodes_class_by_class(t) and _can_run_again(t), _every_world),
+    Way(lambda t: _few_recoded_locally(t) and _can_run_again(t), _replayed_locally),
     Way(lambda t: credibility_analysis(t) is not None, _credibility),
-    Way(lambda t: shows_all(t) and not labels_repeat(t), _shown(BLIND_METHOD)),
-    Way(_can_run_again, _every_world),
-    Way(shows_all, _shown(BLIND_METHOD)),
-    Way(lambda t: cut_family(t) is not None, _cuts),
-    Way(lambda t: cuts_evenly(t) and can_draw(t), _worlds(cut_worlds)),
+    Way(lambda t: shows_all(t) and _each_in_one_group(t), _shown(BLIND_METHOD)),
+    # what is guaranteed must not be judged by values of people who were dropped: being published would tell of them
+    Way(lambda t: _can_run_again(t) and not (shows_all(t) and t.grouping.dropped_rows), _every_world),
+    Way(shows_all, _shown(BLIND_METHOD), any_groups=True),
+    Way(lambda t: cut_family(t) is not None, _cuts, any_groups=True),
+    Way(lambda t: cuts_evenly(t) and can_draw(t), _worlds(cut_worlds), any_groups=True),
     Way(lambda t: _can_run_again(t) and searched_a_lattice(t) and same_without_values(t), _shown(SAME)),
     Way(_can_run_again, _worlds(replay_method)),
     Way(searched_a_lattice, _refusals_alone),

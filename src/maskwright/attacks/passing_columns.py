@@ -50,7 +50,7 @@ def _concerning(target: Target) -> list[PassingBelief]:
     return [
         p
         for p in target.passing
-        if p.attribute in columns_of(target) and p.sets == target.secrets[p.attribute]
+        if p.attribute in columns_of(target) and p.is_about(target.secrets[p.attribute])
     ]
 
 

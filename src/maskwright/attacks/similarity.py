@@ -24,6 +24,7 @@ from maskwright.attacks._shared.secrets import (
     secrets_of,
     threshold_of,
 )
+from maskwright.attacks.homogeneity import RowBeliefs
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import ValueCounts
@@ -48,18 +49,18 @@ class Similarity(Attack):
 
     def applies(self, target: Target) -> bool:
         """Whether some sensitive column has a hierarchy or is made of numbers."""
-        return any(
+        return not self.unable(target) and any(
             next(nodes_of(target, name), None) is not None or numbers_of(counts) is not None
             for name, counts in target.grouping.published_classes.sensitive.items()
         )
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief that a value lies under one node, or in a narrow range."""
-        secrets = secrets_of(target)
+        secrets, rows = secrets_of(target), target.grouping.summary.rows_are_people
         columns = {s.attribute: self._column(target, s.attribute) for s in secrets}
         worst = max((m["worst"] for m in columns.values()), key=lambda belief: (belief.after, -belief.before))
         return Beliefs(
-            self.name, adversary.name, "bounded" if any(s.several for s in secrets) else "exact", worst,
+            self.name, adversary.name, "bounded" if rows and any(s.several for s in secrets) else "exact", worst,
             {"attributes": columns, **accompanying_figures(target, secrets)},
         )  # fmt: skip
 
@@ -67,6 +68,8 @@ class Similarity(Attack):
         classes = target.grouping.published_classes
         bound = threshold_of(target.models, attribute, len(classes.sensitive) == 1)
         found: dict[str, Belief] = {}
+        if not target.grouping.summary.rows_are_people:
+            return self._column_of_people(target, attribute, bound)
         above = np.zeros(classes.n, dtype=bool)
         for level, nodes in nodes_of(target, attribute):
             belief, over = _branch(target, attribute, nodes, bound)
@@ -87,6 +90,42 @@ class Similarity(Attack):
             "threshold": bound,
             "vulnerable_people": int(classes.sizes[above].sum()),
             "vulnerable_share": Fraction(int(classes.sizes[above].sum()), int(classes.sizes.sum())),
+        }
+
+    def _column_of_people(self, target: Target, attribute: str, bound: Fraction) -> dict[str, Any]:
+        """The same where people have several rows: the belief that a value of some row of theirs lies there."""
+        ways = [
+            (f"level {n}", {f"lies under {k}": vs for k, vs in v.items()})
+            for n, v in nodes_of(target, attribute)
+        ]
+        counts = known_counts(target.grouping.published_classes.sensitive[attribute])
+        found: dict[str, Belief] = {}
+        people = RowBeliefs.of(target.grouping, attribute, ())
+        above = np.zeros(len(people.first), dtype=bool)
+        whole, everybody = reference_of(target, attribute)
+        for name, sets in ways:
+            people = RowBeliefs.of(target.grouping, attribute, tuple(sets.values()))
+            for code in people.codes:
+                where, members = list(sets.items())[code - 1]
+                which = int(people.beliefs(code).argmax())
+                above |= people.above(code, bound)
+                after = people.exact(code, which)
+                if name not in found or after > found[name].after:
+                    table = sum(int(whole[i + 1]) for i, v in enumerate(counts.values) if v in members)
+                    why = f"the {attribute} of some row of the person {where}"
+                    before = Fraction(min(table, everybody), everybody)
+                    found[name] = Belief(before, after, people.whom(which), why)
+        if numbers_of(counts) is not None:
+            belief, over = _narrow_of_people(target, attribute, self.width, bound)
+            above |= over
+            if belief is not None:
+                found["range"] = belief
+        return {
+            "worst": max(found.values(), key=lambda b: (b.after, -b.before), default=NOTHING),
+            "by": found,
+            "threshold": bound,
+            "vulnerable_people": int(above.sum()),
+            "vulnerable_share": Fraction(int(above.sum()), max(1, len(above))),
         }
 
 
@@ -187,3 +226,52 @@ def _narrow(
     table = min(sum(int(whole[v + 1]) for v in inside), people)
     where = f"is {low}" if low == high else f"lies between {low} and {high}"
     return _belief(target, attribute, group, int(held[worst]), table, where), above
+
+
+def _narrow_of_people(
+    target: Target, attribute: str, width: Fraction, bound: Fraction
+) -> tuple[Belief | None, Bools]:
+    """The largest belief that some row of a person lies within a narrow range, and of whom more than a bound is.
+
+    The range slides over the numbers. What is believed of people grows only where a number comes in: those with rows
+    in its classes are looked at again, nobody else.
+    """
+    people = RowBeliefs.of(target.grouping, attribute, ())
+    held = known_counts(target.grouping.row_counts(attribute))
+    above = np.zeros(len(people.first), dtype=bool)
+    numbers = numbers_of(held)
+    if numbers is None or not len(people.first):
+        return None, above
+    order = sorted(range(len(numbers)), key=numbers.__getitem__)
+    far = (numbers[order[-1]] - numbers[order[0]]) * width
+    by_code = np.argsort(held.codes, kind="stable")
+    start = np.searchsorted(held.codes[by_code], np.arange(len(numbers) + 2))
+    entries = [by_code[start[value + 1] : start[value + 2]] for value in order]
+    inside, end = np.zeros(len(people.owned.sizes), dtype=np.int64), 0
+    most, best = -1.0, (0, 0, Fraction(0), 0)  # the ranks of the first and the last number, belief, person
+    for first, value in enumerate(order):
+        if first:
+            inside[held.owner[entries[first - 1]]] -= held.counts[entries[first - 1]]
+        began = end
+        while end < len(order) and numbers[order[end]] <= numbers[value] + far:
+            inside[held.owner[entries[end]]] += held.counts[entries[end]]
+            end += 1
+        if end == began:
+            continue  # the range before holds these numbers, and more
+        came_in = np.unique(held.owner[np.concatenate(entries[began:end])])
+        concerned = people.owned.people_of(came_in)
+        belief = people.beliefs_of(concerned, inside)
+        asked = np.flatnonzero(~above[concerned])
+        who = concerned[asked]
+        above[who] = people.exceeding(belief[asked], bound, lambda i: people.exactly(inside, int(who[i])))  # noqa: B023
+        if len(belief) and belief.max() > most + 1e-12:
+            which = int(concerned[belief.argmax()])
+            most, best = float(belief.max()), (first, end - 1, people.exactly(inside, which), which)
+    low, high = held.values[order[best[0]]], held.values[order[best[1]]]
+    whole, everybody = reference_of(target, attribute)
+    members = {held.values[i] for i in order[best[0] : best[1] + 1]}
+    known = target.grouping.published_classes.sensitive[attribute].values
+    table = sum(int(whole[i + 1]) for i, v in enumerate(known) if v in members)
+    where = f"is {low}" if low == high else f"lies between {low} and {high}"
+    why = f"the {attribute} of some row of the person {where}"
+    return Belief(Fraction(min(table, everybody), everybody), best[2], people.whom(best[3]), why), above

@@ -17,7 +17,7 @@ from maskwright.attacks._shared.secrets import (
     reference_of,
     secrets_of,
 )
-from maskwright.attacks.homogeneity import shown_belief
+from maskwright.attacks.homogeneity import RowBeliefs, shown_belief
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
@@ -35,15 +35,16 @@ class Skewness(Attack):
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
 
     def applies(self, target: Target) -> bool:
-        """Whether sensitive values are published."""
-        return bool(target.grouping.published_classes.sensitive)
+        """Whether sensitive values are published, and it is known whose rows they are."""
+        return bool(target.grouping.published_classes.sensitive) and not self.unable(target)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The secret that is most times as likely in a class as in the whole table."""
         secrets = secrets_of(target)
         columns = {s.attribute: _column_measures(target, s) for s in secrets}
         worst = max(columns.values(), key=lambda m: (m["ratio"], m["worst"].after))["worst"]
-        bounded = any(s.several and any(len(members) > 1 for members in s.sets) for s in secrets)
+        rows = target.grouping.summary.rows_are_people
+        bounded = rows and any(s.several and any(len(members) > 1 for members in s.sets) for s in secrets)
         return Beliefs(
             self.name, adversary.name, "bounded" if bounded else "exact", worst,
             {"attributes": columns, **accompanying_figures(target, secrets)},
@@ -53,6 +54,8 @@ class Skewness(Attack):
 def _column_measures(target: Target, secrets: Secrets) -> dict[str, Any]:
     """The largest ratio and the largest gain of one column, and how far its classes are from the table."""
     grouping, counts = target.grouping, secrets.counts
+    if not grouping.summary.rows_are_people:
+        return _measures_of_people(target, secrets)
     held, whole, sizes = counts.counts, secrets.reference[counts.codes], secrets.sizes[counts.owner]
     there = np.flatnonzero(whole > 0)
     if len(there) < len(whole):  # otherwise nothing is copied: there may be millions of entries
@@ -77,6 +80,40 @@ def _column_measures(target: Target, secrets: Secrets) -> dict[str, Any]:
     }
 
 
+def _measures_of_people(target: Target, secrets: Secrets) -> dict[str, Any]:
+    """The same where people have several rows: how many times as likely a secret is in some row of a person."""
+    people = RowBeliefs.of(target.grouping, secrets.attribute, secrets.sets)
+    found: dict[str, dict[str, Any]] = {n: {"worst": NOTHING, n: Fraction(0)} for n in ("ratio", "gain")}
+    doubled = np.zeros(len(people.first), dtype=bool)
+    for code in people.codes:
+        before = secrets.before(code)
+        if not before:
+            continue
+        which = int(people.beliefs(code).argmax())
+        after = people.exact(code, which)
+        doubled |= people.above(code, 2 * before)
+        for name, value in (("ratio", after / before), ("gain", after - before)):
+            if value > found[name][name] or found[name]["worst"] is NOTHING:
+                why = (
+                    f"{secrets.name(code)} is {_short(value)} times as likely in some row as among all people"
+                )
+                if name == "gain":
+                    why = f"{secrets.name(code)}: belief grows by {number_text(value)} against all people"
+                found[name] = {"worst": Belief(before, after, people.whom(which), why), name: value}
+    reference, _ = reference_of(target, secrets.attribute)
+    classes = target.grouping.published_classes
+    distance = class_distances(classes.sensitive[secrets.attribute], reference, "equal")
+    farthest = distance.argmax()
+    return {
+        **found["ratio"],
+        "gain": found["gain"],
+        "largest_distance": Fraction(0) if farthest is None else distance[farthest],
+        "threshold": "more than twice as likely as among all people",
+        "vulnerable_people": int(doubled.sum()),
+        "vulnerable_share": Fraction(int(doubled.sum()), max(1, len(people.first))),
+    }
+
+
 def _largest(grouping: Grouping, secrets: Secrets, measure: Ratios, there: Ints, name: str) -> dict[str, Any]:
     top = measure.argmax()
     if top is None:
@@ -90,7 +127,13 @@ def _largest(grouping: Grouping, secrets: Secrets, measure: Ratios, there: Ints,
     return {"worst": Belief(shown.before, shown.after, shown.whom, why), name: value}
 
 
+SEVERAL_TIMES = 100  # beyond, decimals say nothing
+
+
 def _short(value: Fraction) -> str:
+    """How many times, for people: 1.75, 4/3, 2,738."""
+    if value >= SEVERAL_TIMES:
+        return f"{float(value):,.0f}"
     return text_of(value) if value.denominator <= 20 else f"{float(value):.3g}"
 
 

@@ -16,15 +16,17 @@ import numpy as np
 from maskwright.attacks import ATTACKS
 from maskwright.attacks.linkage import matching_risks
 from maskwright.auditing import leaks
+from maskwright.auditing.controlled import ControlledRisk, controlled_risks
 from maskwright.auditing.original import Linked, changed_classes, link_original, order_kept, rebuilt_grouping
 from maskwright.auditing.published import (
-    Published,
+    AuditedTable,
     Question,
     context_of,
     open_published,
+    require_columns,
     stated_models,
 )
-from maskwright.auditing.result import Audit, AuditFinding, strongest_verdicts
+from maskwright.auditing.result import Audit, AuditFinding, strongest_verdicts, unmeasured_models
 from maskwright.domain.adversary import Adversary, Target
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes, Ints
@@ -33,7 +35,7 @@ from maskwright.domain.model import Context, Model
 from maskwright.domain.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Table
-from maskwright.errors import PolicyError
+from maskwright.errors import PolicyError, UsageError
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.policy.binding import method_of
 
@@ -71,6 +73,8 @@ class _Auditor:
         models = stated_models(published)
         for model in models:
             model.refuse_unknown({s.name: s.values for s in published.specs})
+            if published.question.unit is not None and (unfit := model.unfit_for_people()):
+                raise PolicyError(f"people have several rows (`--unit`), and {unfit}")
         shown, classes = published.shown.classes, published.classes.classes
         if self.question.population is not None:
             shown = replace(shown, population=self.population())
@@ -80,13 +84,17 @@ class _Auditor:
         required = [
             _required(m, shown if m.about == "quasi-identifiers" else classes, context) for m in models
         ]
-        measured = strongest_verdicts(shown, classes, context)
+        several = published.question.unit is not None
+        if several and classes.sensitive:
+            self.notes += unmeasured_models()
+        measured = strongest_verdicts(shown, classes, context, several)
         beliefs = self.attacks(models, context, adversary)
+        controlled = tuple(self.controlled())
         findings = sorted(self.findings(shown), key=lambda f: ("high", "warning", "note").index(f.severity))
         return Audit(
             _name(self.question.table), published.rows, published.shown.classes.n, tuple(required),
             tuple(measured), tuple(beliefs), tuple(findings), tuple(self.notes), self.question.max_belief,
-            self.linked is not None,
+            self.linked is not None, controlled,
         )  # fmt: skip
 
     def context(self) -> Context:
@@ -109,7 +117,7 @@ class _Auditor:
         method = None
         if policy is not None and "method" in policy.model_fields_set:
             method = method_of(policy)
-        target, made = Target(published.classes, models, None, context), None
+        target, made = Target.of_groups(published.classes, models, context), None
         if self.linked is not None:
             made = rebuilt_grouping(published, self.linked)
             if made is None:
@@ -121,7 +129,9 @@ class _Auditor:
             weights = {q: policy.columns[q].weight for q in policy.quasi_identifiers} if policy else None
             known = method if policy is not None and set(policy.quasi_identifiers) == set(
                 published.quasi_identifiers) else None  # fmt: skip
-            target = Target(made, models, known, context, None, False, weights, {} if known else None)
+            target = replace(
+                target, grouping=made, method=known, weights=weights, levels={} if known else None
+            )
             if known is not None:
                 self.notes.append(f"the adversary knows that the table was made by {known.name}")
         elif method is not None:
@@ -131,6 +141,35 @@ class _Auditor:
         names = [name for name in ATTACKS if name not in SINGLE]
         found = attack_target(shown, sorted(SINGLE), who) + attack_target(target, names, who)
         return sorted(found, key=lambda b: b.worst.upper, reverse=True)
+
+    def controlled(self) -> list[ControlledRisk]:
+        """Controlled attacks, where there is a control half."""
+        question, published = self.question, self.published
+        if question.control is None:
+            return []
+        if self.original is None:
+            raise UsageError("a control is held against the original: name it, too (--original)")
+        known, secret = published.quasi_identifiers, published.sensitive
+        if published.values is not published.table:
+            self.notes.append("controlled attacks look at the quasi-identifiers: values are in another table")
+            secret = ()
+        control = self.engine.open(question.control, question.reading)
+        tables = [published.table, self.original, control]
+        for table, what in zip(tables[1:], ("the original", "the control"), strict=True):
+            require_columns(table, (*known, *secret), what)
+        texts = [
+            {n: t.tolist() for n, t in self.engine.row_texts(x, [*known, *secret])[0].items()} for x in tables
+        ]
+        risks, distance = controlled_risks(texts[0], texts[1], texts[2], known, secret)
+        if all(risk.attack != "singling out" for risk in risks):
+            self.notes.append(
+                "nobody was tried to be singled out: no description by three columns fits one row alone"
+            )
+        self.notes.append(
+            f"pairs of values are {distance:.3f} from those of the original (mean total variation, labels spread "
+            "evenly)"
+        )
+        return risks
 
     def population(self) -> Ints:
         """How many people of the population fit each class, in the order of the classes."""
@@ -144,7 +183,14 @@ class _Auditor:
 
     def findings(self, shown: Classes) -> Iterator[AuditFinding]:
         """Every leak that was found in the published table."""
-        engine, published = self.engine, self.published
+        engine, published, policy = self.engine, self.published, self.question.policy
+        if policy is not None and policy.people is not None and published.question.unit is None:
+            yield AuditFinding(
+                "rows", "warning",
+                f"people have several rows (unit: {policy.person_column}), and the published table does not tell "
+                "whose: every figure is about rows, and people are fewer",
+                {"unit": policy.person_column},
+            )  # fmt: skip
         yield from leaks.starred_rows(published)
         yield from leaks.identifying_columns(engine, published)
         yield from leaks.row_order(engine, published)
@@ -164,7 +210,7 @@ class _Auditor:
                 yield AuditFinding("order", "high", kept.sentence(), figures)
 
 
-def _beside(published: Published, linked: Linked) -> Iterator[AuditFinding]:
+def _beside(published: AuditedTable, linked: Linked) -> Iterator[AuditFinding]:
     """What the comparison with the original shows."""
     summary, rows = linked.summary, published.shown.classes.sizes
     if linked.left_out:
@@ -224,7 +270,7 @@ def _journalist(sizes: Ints, population: Ints) -> AuditFinding:
     )  # fmt: skip
 
 
-def _labelled(published: Published, classes: Classes) -> Classes:
+def _labelled(published: AuditedTable, classes: Classes) -> Classes:
     """Classes with their published labels, which some models ask for."""
     grouping = published.shown if classes.n == published.shown.classes.n else published.classes
     codes = np.array([x.of_group for x in grouping.labels], dtype=np.int32).reshape(len(grouping.labels), -1)

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from maskwright.auditing.order import InOrder, Trend, class_numbers, column_trends, sorted_inside
-from maskwright.auditing.published import Domains, Published, is_star
+from maskwright.auditing.published import AuditedTable, Domains, is_star
 from maskwright.auditing.result import AuditFinding
 from maskwright.domain.classes import Ints
 from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table
-from maskwright.engines.readers.containers import Container, examine
+from maskwright.engines.readers.csv_files import Container, examine
+from maskwright.identifiers.detection import detect_inside
 from maskwright.suggest.profile import NUMBER, Facts, look_at_all
 from maskwright.suggest.roles import guess_role
 
 LIMIT = 1_000_000  # so many rows are looked at for their order
 
 
-def starred_rows(published: Published) -> Iterator[AuditFinding]:
+def starred_rows(published: AuditedTable) -> Iterator[AuditFinding]:
     """Rows without quasi-identifiers are a class like any other, and must not hide."""
     shown, people = published.shown, published.shown.classes.sizes
     partly = np.zeros(shown.classes.n, dtype=bool)
@@ -59,14 +60,14 @@ def starred_rows(published: Published) -> Iterator[AuditFinding]:
         )  # fmt: skip
 
 
-def _missing(published: Published) -> Any:
+def _missing(published: AuditedTable) -> Any:
     missing = np.zeros(published.shown.classes.n, dtype=bool)
     for labels in published.shown.labels:
         missing |= np.array([t is None for t in labels.texts])[labels.of_group]
     return missing
 
 
-def identifying_columns(engine: Engine, published: Published) -> Iterator[AuditFinding]:
+def identifying_columns(engine: Engine, published: AuditedTable) -> Iterator[AuditFinding]:
     """Direct identifiers, near-unique columns, and columns that together with the others single people out."""
     rows = published.rows
     not_asked, facts = (published.question.group, published.question.unit), dict[str, Facts]()
@@ -94,7 +95,7 @@ def _harmless_alone(facts: Facts) -> bool:
     return guess_role(facts).role != "identifier" and not facts.near_unique and facts.distinct >= 2
 
 
-def _identifier(published: Published, name: str, facts: Facts) -> Iterator[AuditFinding]:
+def _identifier(published: AuditedTable, name: str, facts: Facts) -> Iterator[AuditFinding]:
     found = guess_role(facts)
     reason = found.reason.removesuffix(": dropped")
     if found.role == "identifier" and facts.present and (found.topic is not None or facts.near_unique):
@@ -105,9 +106,14 @@ def _identifier(published: Published, name: str, facts: Facts) -> Iterator[Audit
             "columns", "high", f"column {name!r} {kind}: {reason.split(': dropped')[0]}",
             {"column": name, "distinct": facts.distinct, "unique_rows": facts.unique_rows},
         )  # fmt: skip
+    elif (inside := detect_inside(facts.values)) is not None:
+        yield AuditFinding(
+            "columns", "high", f"column {name!r} holds direct identifiers: {inside.sentence()}",
+            {"column": name, "kind": inside.kind.key, "values": inside.passing},
+        )  # fmt: skip
 
 
-def row_order(engine: Engine, published: Published) -> Iterator[AuditFinding]:
+def row_order(engine: Engine, published: AuditedTable) -> Iterator[AuditFinding]:
     """Is the order of the rows random? If not, it may tell what the labels hide."""
     secret = published.sensitive if published.values is published.table else ()
     group = (published.question.group,) if published.question.group else ()
@@ -152,7 +158,7 @@ def _not_random(found: Sequence[Trend]) -> Iterator[AuditFinding]:
         )  # fmt: skip
 
 
-def in_order(engine: Engine, published: Published, names: Sequence[str]) -> dict[str, Ints]:
+def in_order(engine: Engine, published: AuditedTable, names: Sequence[str]) -> dict[str, Ints]:
     """Columns in the order of the rows, as codes that rise with what the values mean."""
     domains = [domain.values for domain in published.domains.of_all(published.table, names)]
     codes = engine.in_order(published.table, names, domains, LIMIT)
@@ -172,7 +178,7 @@ def _risen(values: Sequence[str]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__)
 
 
-def file_contents(published: Published) -> Iterator[AuditFinding]:
+def file_contents(published: AuditedTable) -> Iterator[AuditFinding]:
     """What the files hold besides their rows."""
     question = published.question
     yield from _container(published.domains, published.table, examine(question.table, published.table.format))
@@ -235,7 +241,7 @@ def _statistics(domains: Domains, table: Table, found: Container) -> Iterator[Au
             )  # fmt: skip
 
 
-def formula_cells(published: Published) -> Iterator[AuditFinding]:
+def formula_cells(published: AuditedTable) -> Iterator[AuditFinding]:
     """Cells that a spreadsheet would run as formulas."""
     for table in dict.fromkeys((published.table, published.values)):
         names = [info.name for info in table.columns if info.kind == "text"]

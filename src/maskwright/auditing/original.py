@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.auditing.order import DEVIATIONS, class_numbers, middle_ranks, pearson_correlation
-from maskwright.auditing.published import Published, require_columns
+from maskwright.auditing.published import AuditedTable, require_columns
 from maskwright.domain.classes import Ints
 from maskwright.domain.exact import to_fraction
 from maskwright.domain.grouping import Allocation, Grouping
@@ -70,7 +70,9 @@ class Linked:
         return Fraction(1, int(rows.min())), linked / int(sizes.sum()), int(sizes[rows == 1].sum())
 
 
-def link_original(engine: Engine, published: Published, original: Table, population: bool = False) -> Linked:
+def link_original(
+    engine: Engine, published: AuditedTable, original: Table, population: bool = False
+) -> Linked:
     """Find out which raw tuples fit which classes.
 
     Of a population, labels that fit nobody fit nobody: the comparison then says that nobody is like these people.
@@ -95,7 +97,10 @@ def link_original(engine: Engine, published: Published, original: Table, populat
             table |= not population
         fits.append(table)
         hierarchies.append(hierarchy)
-    spec = SummarySpec(tuple(hierarchies), published.specs, published.question.unit)
+    unit = published.question.unit
+    if population and unit not in [c.name for c in original.columns]:
+        unit = None  # each of its rows is a person
+    spec = SummarySpec(tuple(hierarchies), published.specs, unit)
     summary = engine.summarise(original, spec)
     return replace(_compared(published.shown, summary, fits), left_out=tuple(left_out))
 
@@ -121,7 +126,7 @@ def _compared(shown: Grouping, summary: Summary, fits: Sequence[Bools]) -> Linke
     return Linked(summary, (), candidates, people, class_of, len(chosen) == n)
 
 
-def rebuilt_grouping(published: Published, linked: Linked) -> Grouping | None:
+def rebuilt_grouping(published: AuditedTable, linked: Linked) -> Grouping | None:
     """The grouping as its publisher knew it, where the labels tell it: who is in which class, who was dropped.
 
     None where a raw tuple fits several classes, or a class does not hold exactly the people (and the values) that fit.
@@ -145,7 +150,7 @@ def rebuilt_grouping(published: Published, linked: Linked) -> Grouping | None:
     )
 
 
-def _levels(published: Published, summary: Summary, class_of: Ints) -> tuple[int, ...] | None:
+def _levels(published: AuditedTable, summary: Summary, class_of: Ints) -> tuple[int, ...] | None:
     """The lattice node, where every column is published at one level of its hierarchy."""
     there = np.flatnonzero(class_of >= 0)
     levels = []
@@ -163,7 +168,7 @@ def _levels(published: Published, summary: Summary, class_of: Ints) -> tuple[int
     return tuple(levels)
 
 
-def changed_classes(published: Published, linked: Linked) -> int:
+def changed_classes(published: AuditedTable, linked: Linked) -> int:
     """Classes whose sensitive values are not those of the people behind them (only where that is decided)."""
     decided = linked.class_of >= 0
     classes = linked.summary.classes(np.where(decided, linked.class_of, -1), published.shown.classes.n)
@@ -208,7 +213,7 @@ class Kept:
 
 
 def order_kept(
-    engine: Engine, published: Published, original: Table, linked: Linked, limit: int
+    engine: Engine, published: AuditedTable, original: Table, linked: Linked, limit: int
 ) -> Kept | None:
     """Compare positions of rows that fit each other; None where labels decide nothing."""
     names = published.quasi_identifiers

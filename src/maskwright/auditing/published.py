@@ -19,7 +19,9 @@ from maskwright.domain.summary import Summary
 from maskwright.engines.base import Domain, Engine, Reading, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, UsageError
 from maskwright.policy.binding import models_of
-from maskwright.policy.policy import Policy
+from maskwright.policy.policy import ONE_ROW_EACH, Policy
+from maskwright.suggest.profile import look_at_all
+from maskwright.suggest.roles import guess_role
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,11 @@ class Question:
         original: the raw table, where it is known.
         sensitive_table: of a bucketized release the table of sensitive values.
         group: the column that says which rows belong together, in bucketized and permuted releases.
-        unit: the column that tells persons apart, where they have several rows.
+        unit: the column that tells people apart, if they have several rows; `none`: every row is a person.
         population: a table of everybody who could be in the data.
         reading: how the files are to be read.
         max_belief: the largest belief allowed.
+        control: people like those of the original of whom the table was not made.
     """
 
     table: Any
@@ -53,6 +56,7 @@ class Question:
     population: Any = None
     reading: Reading = field(default_factory=Reading)
     max_belief: Fraction | None = None
+    control: Any = None
 
 
 class Domains:
@@ -76,7 +80,7 @@ class Domains:
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class AuditedTable:
     """The table, counted.
 
     Attributes:
@@ -103,7 +107,7 @@ class Published:
         return self.shown.published_rows
 
 
-def open_published(engine: Engine, question: Question, original: Table | None) -> Published:
+def open_published(engine: Engine, question: Question, original: Table | None) -> AuditedTable:
     """Open the table or tables, check the names, and count the classes."""
     policy = question.policy
     known = question.quasi_identifiers or tuple(policy.quasi_identifiers if policy else ())
@@ -122,6 +126,7 @@ def open_published(engine: Engine, question: Question, original: Table | None) -
         if question.sensitive_table is not None
         else table
     )
+    question = replace(question, unit=_person_column(engine, question, table, original, (*known, *secret)))
     extra = tuple(c for c in (question.group, question.unit) if c)
     require_columns(table, (*known, *extra), "the published table")
     require_columns(
@@ -135,7 +140,54 @@ def open_published(engine: Engine, question: Question, original: Table | None) -
         c.name for c in {i.name: i for i in (*table.columns, *values.columns)}.values()
         if c.name not in (*known, *secret, *extra)
     )  # fmt: skip
-    return Published(question, table, values, known, secret, other, specs, shown, classes, domains)
+    return AuditedTable(question, table, values, known, secret, other, specs, shown, classes, domains)
+
+
+def _person_column(
+    engine: Engine, question: Question, table: Table, original: Table | None, named: Sequence[str]
+) -> str | None:
+    """The column that tells persons apart; None: every row is one. Refuses to guess where an identifier repeats."""
+    if question.unit is not None:
+        if question.unit not in (ONE_ROW_EACH, *(c.name for c in table.columns)):
+            raise InputError(
+                f"the published table has no column {question.unit!r}, so that it does not tell whose rows are whose; "
+                "say --unit none, and every figure is about rows"
+            )
+        return None if question.unit == ONE_ROW_EACH else question.unit
+    policy = question.policy
+    if policy is not None and policy.unit is not None:
+        return policy.person_column if policy.person_column in {c.name for c in table.columns} else None
+    ask_whose_rows(engine, table, (*named, question.group), policy)
+    if original is not None and (name := _repeating_identifier(engine, original, named, policy)):
+        raise UsageError(
+            f"column {name!r} of the original looks like an identifier, and some of its values occur in several rows; "
+            "the published table does not tell whose rows are whose: say --unit none, and every figure is about rows"
+        )
+    return None
+
+
+def ask_whose_rows(engine: Engine, table: Table, named: Sequence[str | None], policy: Policy | None) -> None:
+    """Refuse to guess whether the rows that share an identifier are one person's."""
+    if name := _repeating_identifier(engine, table, named, policy):
+        raise UsageError(
+            f"column {name!r} looks like an identifier, and some of its values occur in several rows: if these are the "
+            f"rows of one person, say --unit {name}, and people are counted; if every row is a person, --unit none"
+        )
+
+
+def _repeating_identifier(
+    engine: Engine, table: Table, named: Sequence[str | None], policy: Policy | None
+) -> str | None:
+    """A column that repeats and is an identifier: the policy says so, or it looks like one and has no role."""
+    told = policy.with_role("identifier") if policy is not None else ()
+    roles = policy.columns.keys() - set(told) if policy is not None else set[str]()
+    others = [c for c in table.columns if c.name not in (*named, *roles)]
+    for facts in look_at_all(engine, table, others, engine.count(table)):
+        if facts.distinct < facts.present:
+            found = guess_role(facts)
+            if facts.name in told or (found.role == "identifier" and found.topic is not None):
+                return facts.name
+    return None
 
 
 def require_columns(table: Table, names: Sequence[str], what: str) -> None:
@@ -218,7 +270,7 @@ def is_star(text: str) -> bool:
     return bool(text) and not text.strip(TOP)
 
 
-def context_of(published: Published, original: Mapping[str, Any] | None, people: int | None) -> Context:
+def context_of(published: AuditedTable, original: Mapping[str, Any] | None, people: int | None) -> Context:
     """What distributions are compared with: the original's where it is known, otherwise the published ones."""
     whole = published.classes.summary.totals().sensitive
     if original is not None and people is not None:
@@ -234,7 +286,7 @@ def context_of(published: Published, original: Mapping[str, Any] | None, people:
     )
 
 
-def _sensitive_hierarchies(published: Published) -> dict[str, Hierarchy]:
+def _sensitive_hierarchies(published: AuditedTable) -> dict[str, Hierarchy]:
     policy = published.question.policy
     found = {}
     for spec in published.specs:
@@ -246,7 +298,7 @@ def _sensitive_hierarchies(published: Published) -> dict[str, Hierarchy]:
     return found
 
 
-def stated_models(published: Published) -> list[Model]:
+def stated_models(published: AuditedTable) -> list[Model]:
     """The models that the question states, by its policy and by itself."""
     question = published.question
     asked = [*(r.as_policy("model") for r in (question.policy.require if question.policy else ()))]

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from maskwright.auditing.controlled import ControlledRisk
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import belief_text, number_text
 from maskwright.domain.model import Context, Model
 from maskwright.domain.release import json_value
 from maskwright.domain.settings import build_registered
+from maskwright.domain.shown import Shown
 from maskwright.domain.verdict import Verdict
 from maskwright.errors import InputError, PolicyError
 from maskwright.models import MODELS
@@ -52,8 +54,8 @@ class AuditFinding:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Shown):
     """The outcome.
 
     Attributes:
@@ -66,6 +68,7 @@ class Audit:
         findings: everything else, the worst first.
         notes: how it was looked at.
         max_belief: the largest belief allowed, where one was stated.
+        controlled: attacks with a control half, where there is one.
         original: was the original at hand? If not, "before" is the published table as a whole.
     """
 
@@ -79,6 +82,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     max_belief: Fraction | None = None
     original: bool = False
+    controlled: tuple[ControlledRisk, ...] = ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -95,6 +99,11 @@ class Audit:
         """Does everything hold that was asked for? (True when nothing was.)"""
         return not self.above and all(v.ok for v in self.required)
 
+    @property
+    def alarming(self) -> bool:
+        """Does something fail that was asked for, or is a finding serious?"""
+        return not self.ok or any(severity == "high" for severity, _ in self.sentences())
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -108,6 +117,7 @@ class Audit:
             "measured": [v.as_dict() for v in self.measured],
             "beliefs": [b.as_dict() for b in self.beliefs],
             "findings": [f.as_dict() for f in self.findings],
+            "controlled": [risk.as_dict() for risk in self.controlled],
             "notes": list(self.notes),
         }
 
@@ -116,20 +126,24 @@ class Audit:
         said: list[tuple[int, Severity, str]] = []
         said += [(0, "high", v.sentence()) for v in self.required if not v.ok]
         for b in self.beliefs:
-            text = b.sentence() if self.original else _without_original(b)
+            idle = b.measures.get("idle")
+            text = b.sentence() if self.original or idle else _without_original(b)
             if b in self.above:
                 bound = number_text(self.max_belief or Fraction(0))
                 said.append((1, "high", f"above the bound of {bound}: {text}"))
             else:
                 worst = b.worst.upper
-                said.append((2, "high" if worst == 1 else "warning" if worst >= HALF else "note", text))
+                severity: Severity = (
+                    "note" if idle else "high" if worst == 1 else "warning" if worst >= HALF else "note"
+                )
+                said.append((2, severity, text))
         said += [(2, f.severity, f.text) for f in self.findings]
         said.sort(key=lambda item: (RANK[item[1]], item[0]))
         return [(severity, text) for _, severity, text in said]
 
     def lines(self) -> list[str]:
         """For a terminal: what is wrong, then what holds, then how it was looked at."""
-        lines = [f"{self.table}: {self.rows:,} rows in {self.classes:,} classes", self._headline(), ""]
+        lines = [f"{self.table}: {self.rows:,} rows in {self.classes:,} classes", self.headline(), ""]
         lines += [f"  {severity.upper():8} {text}" for severity, text in self.sentences()]
         if self.required:
             lines += ["", "Asked for:"]
@@ -141,11 +155,15 @@ class Audit:
             more = detail_lines(beliefs)
             if more:
                 lines += ["", f"{beliefs.attack} ({beliefs.kind}):", *(f"  {line}" for line in more)]
+        if self.controlled:
+            lines += ["", "Attacks with a control (what the table adds):"]
+            lines += [f"  {risk.sentence()}" for risk in self.controlled]
         if self.notes:
             lines += ["", *(f"note: {note}" for note in self.notes)]
         return lines
 
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """Whether what was asked for holds, and how many findings are serious."""
         if not self.ok:
             return "NOT AS ASKED FOR."
         high = sum(severity == "high" for severity, _ in self.sentences())
@@ -165,9 +183,9 @@ class Audit:
         parts: list[object] = [
             tag("h1", f"Audit of {self.table}"),
             tag(
-                "section", tag("strong", self._headline()),
+                "section", tag("strong", self.headline()),
                 tag("p", f"{self.rows:,} rows in {self.classes:,} classes"),
-                class_="verdict " + ("yes" if self.ok else "no"),
+                class_="verdict " + ("no" if self.alarming else "yes"),
             ),
             tag("h2", "The worst first"), html_table(("", "what"), worst),
         ]  # fmt: skip
@@ -180,6 +198,11 @@ class Audit:
         ]
         for beliefs in self.beliefs:
             parts += [tag("h3", f"{beliefs.attack} ({beliefs.kind})"), _listed(detail_lines(beliefs))]
+        if self.controlled:
+            parts += [
+                tag("h2", "Attacks with a control (what the table adds)"),
+                _listed([r.sentence() for r in self.controlled]),
+            ]
         parts += [tag("h2", "How it was looked at"), _listed(self.notes)]
         return html_page(f"Audit of {self.table}", joined_markup(parts))
 
@@ -187,9 +210,10 @@ class Audit:
 def _without_original(beliefs: Beliefs) -> str:
     """The sentence of an attack where nothing is known of the time before the release."""
     worst = beliefs.worst
-    when = {"linkage": "", "background-knowledge": "without facts"}.get(beliefs.attack, "in the whole table")
-    before = f" ({when}: {number_text(worst.before)})" if when else ""
-    return f"{beliefs.attack}: at worst {number_text(worst.after)}{before} for {worst.whom}; {worst.why}"
+    before_release = "" if beliefs.attack == "linkage" else "in the whole table"
+    when = beliefs.earlier if beliefs.earlier != "before the release" else before_release
+    before = f" ({when}: {belief_text(worst.before)})" if when else ""
+    return f"{beliefs.attack}: at worst {belief_text(worst.after)}{before} for {worst.whom}; {worst.why}"
 
 
 def _listed(lines: Sequence[str]) -> Markup:
@@ -239,7 +263,19 @@ IMPOSSIBLE: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 
 
-def strongest_verdicts(shown: Classes, classes: Classes, context: Context) -> list[Verdict]:
+def unmeasured_models() -> list[str]:
+    """Per model that cannot be asked of people with several rows, the reason."""
+    asked = [(name, settings[0]) for name, settings in IMPOSSIBLE.items()] + [("m-confidentiality", {"m": 2})]
+    return [f"not measured: {why.split(';')[0]}" for name, values in asked if (why := _unfit(name, values))]
+
+
+def _unfit(name: str, values: Mapping[str, Any]) -> str:
+    return _built(name, values).unfit_for_people()
+
+
+def strongest_verdicts(
+    shown: Classes, classes: Classes, context: Context, people: bool = False
+) -> list[Verdict]:
     """The strongest verdicts that hold, and those that fail for every setting.
 
     Each model is first asked for the impossible; its own `nearest` then says what these classes would satisfy, and the
@@ -249,9 +285,12 @@ def strongest_verdicts(shown: Classes, classes: Classes, context: Context) -> li
         shown: classes of equal published quasi-identifiers.
         classes: classes whose sensitive values are published together.
         context: what distributions are compared with.
+        people: do people have several rows? Models that take a row for a person are not asked then.
     """
     found = []
     for name, settings in IMPOSSIBLE.items():
+        if people and _unfit(name, settings[0]):
+            continue
         about = MODELS[name].about
         where = shown if about == "quasi-identifiers" else classes
         for values in settings:

@@ -13,11 +13,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import belief_text, percent_text, share_text
+from maskwright.domain.metric import metric_text
 from maskwright.domain.release import Release
 from maskwright.metrics import METRICS
 from maskwright.pipeline.attacking import beliefs_above
 from maskwright.report.details import detail_lines
+from maskwright.report.verdict_words import verdict_words
 from maskwright.runtime.events import Event
 
 if TYPE_CHECKING:
@@ -77,17 +79,23 @@ def release_lines(release: Release) -> Iterable[str]:
     if release.seeded:
         yield "But it was made with a fixed seed: use it for tests and experiments only."
     yield from (f"{'and' if i else 'But'} {line}" for i, line in enumerate(release.warnings))
+    yield from verdict_words(release)
     yield ""
     yield from (f"  {verdict.result()}" for verdict in release.verdicts)
     yield ""
     yield from promise_lines(release)
     yield from risk_lines(release)
     yield ""
-    total = g.summary.n_rows + g.summary.dropped_missing
     for part in release.parts if len(release.groupings) > 1 else ():
         yield f"  {part.name:30}{part.grouping.published_rows:>12,} rows: {', '.join(part.columns)}"
-    yield f"  {'rows published':30}{g.published_rows:>12,} of {total:,}"
-    for name in ("information-loss", "granularity", "association-loss", "information-exposure"):
+    yield f"  {'rows published':30}{g.published_rows:>12,} of {g.summary.n_input:,}"
+    if left_out := g.summary.dropped_per_person:
+        share = f"{100 * left_out / g.summary.n_input:.2g} %"
+        yield f"  {'left out at random':30}{left_out:>12,} rows ({share}) of people who have more than are kept"
+    for name in ("information-loss", "granularity"):
+        if name in release.metrics:
+            yield f"  {name:30}{percent_text(release.metrics[name]):>12}"
+    for name in ("association-loss", "information-exposure"):
         if name in release.metrics:
             yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
     if release.metrics.get("sensitive-distortion"):
@@ -132,20 +140,23 @@ def risk_lines(release: Release) -> Iterable[str]:
         if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
             yield f"  {beliefs.sentence()}"
             continue
-        yield f"  {'risk: ' + beliefs.attack:30}{'before':>12}{'after':>12}"
-        yield f"  {'people alone in their class':30}{before['unique']:>12,}{after['unique']:>12,}"
-        yield f"  {'smallest class':30}{before['smallest_class']:>12,}{after['smallest_class']:>12,}"
-        yield f"  {'highest chance to be found':30}{before['highest']:>12}{after['highest']:>12}"
+        yield f"  {'risk: ' + beliefs.attack:30}{'before':>12}{'after':>16}"
+        yield f"  {'people alone in their class':30}{before['unique']:>12,}{after['unique']:>16,}"
+        yield f"  {'smallest class':30}{before['smallest_class']:>12,}{after['smallest_class']:>16,}"
+        yield f"  {'highest chance to be found':30}{_chance(before['highest']):>12}{_chance(after['highest']):>16}"
         if (by_rows := beliefs.measures.get("by_rows")) is not None:
-            sides = [str(by_rows[side]) for side in ("before", "after")]
-            yield f"  {'the same by rows':30}{sides[0]:>12}{sides[1]:>12}"
-        averages = [_ratio(str(side["average"])) for side in (before, after)]
-        yield f"  {'average chance to be found':30}{averages[0]:>12.4f}{averages[1]:>12.4f}"
+            sides = [_chance(by_rows[side]) for side in ("before", "after")]
+            yield f"  {'the same by rows':30}{sides[0]:>12}{sides[1]:>16}"
+        for level in beliefs.measures.get("known_visits", ()):
+            known = f"{level['visits']} visit{'' if level['visits'] in (1, 'every') else 's'}"
+            yield f"  {'fewest who match ' + known:30}{'':>12}{level['smallest_match']:>16,}"
+            yield f"  {'people found by ' + known:30}{'':>12}{level['people_found']:>16,}"
+        averages = [percent_text(Fraction(str(side["average"]))) for side in (before, after)]
+        yield f"  {'average chance to be found':30}{averages[0]:>12}{averages[1]:>16}"
 
 
-def _ratio(text: str) -> float:
-    top, _, bottom = text.partition("/")
-    return int(top) / int(bottom or 1)
+def _chance(value: Fraction | str) -> str:
+    return share_text(Fraction(str(value)))
 
 
 def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[str]:
@@ -158,15 +169,16 @@ def belief_lines(found: Sequence[Beliefs], bound: Fraction | None) -> Iterable[s
         if beliefs.kind == NOT_COMPUTED:
             yield f"{'NOT COMPUTED':>16}  {beliefs.attack}: {beliefs.worst.why} (counts as 1){mark}"
             continue
-        yield f"{number_text(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
+        yield f"{belief_text(beliefs.worst.after):>16}  {beliefs.attack} ({beliefs.kind}){mark}"
         yield f"{'':18}{beliefs.worst.whom}: {beliefs.worst.why}"
     for beliefs in (b for b in found if b.kind != NOT_COMPUTED):
         yield ""
         yield f"{beliefs.attack}, adversary {beliefs.adversary}:"
-        yield f"  before the release: {number_text(beliefs.worst.before)}; after it: {number_text(beliefs.worst.after)}"
+        without, after = belief_text(beliefs.worst.before), belief_text(beliefs.worst.after)
+        yield f"  {beliefs.earlier}: {without}; {'after it' if 'release' in beliefs.earlier else 'with it'}: {after}"
         if beliefs.worst.interval is not None:
             low, high = beliefs.worst.interval
-            yield f"  it lies between {low:.6g} and {high:.6g}; decisions use the upper end"
+            yield f"  it lies between {percent_text(low)} and {percent_text(high)}; decisions use the upper end"
         yield from (f"  {line}" for line in detail_lines(beliefs))
 
 
@@ -184,13 +196,29 @@ def comparison_lines(found: Comparison, folder: Path) -> Iterable[str]:
         belief, useful = point.risk(found.risk), point.metrics.get(found.utility)
         numbers = [float(point.metrics[m]) if m in point.metrics else None for m in extra]
         yield (
-            f"{mark} {number:>3} {point.name:{width}} {'' if belief is None else f'{float(belief):.4g}':>14} "
-            f"{'' if useful is None else f'{float(useful):.4g}':>18}"
+            f"{mark} {number:>3} {point.name:{width}} {'' if belief is None else share_text(belief):>14} "
+            f"{'' if useful is None else metric_text(found.utility, useful):>18}"
             + "".join(f" {'' if n is None else f'{n:.4g}':>12}" for n in numbers)
         )
     for number, point in enumerate(found.points, start=1):
         if point.status != "holds":
             yield f"  {number:>3} {point.name:{width}} {point.status}: {point.reason}"
+    told: dict[str, list[str]] = {}
+    for number, point in enumerate(found.points, start=1):
+        if point.status == "holds" and point.notes:
+            told.setdefault("; ".join(point.notes), []).append(str(number))
+    yield from ([""] if told else [])
+    yield from (f"  {', '.join(numbers)}: {note}" for note, numbers in told.items())
+    if found.tables:
+        from maskwright.comparing.output import table_rows
+
+        rows = table_rows(found.tables)
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        yield ""
+        yield "Tables held against people who were kept back (risk: what a table adds, with 95 %):"
+        yield from (
+            "  " + "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
     yield ""
     yield "* on the Pareto front: no other policy is better in one thing without being worse in the other."
     yield "A policy that is chosen by looking at these outcomes guarantees nothing; its release will say so."

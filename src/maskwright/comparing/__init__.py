@@ -17,7 +17,8 @@ from typing import Any, Literal
 from maskwright.attacks import ATTACKS
 from maskwright.comparing.points import Candidate, policy_candidates
 from maskwright.domain.release import Release
-from maskwright.domain.verdict import plain_number
+from maskwright.domain.shown import Shown
+from maskwright.domain.verdict import parsed_number, plain_number
 from maskwright.errors import InputError, NotVerified, PolicyError, PolicyNotMet, UsageError
 from maskwright.metrics import METRICS
 from maskwright.pipeline import history
@@ -25,7 +26,7 @@ from maskwright.pipeline.history import policy_hash, private_folder, state_folde
 from maskwright.pipeline.job import Job, input_files, metrics_named, name_of
 from maskwright.pipeline.trials import Trials
 from maskwright.policy.binding import reading_options
-from maskwright.policy.policy import Policy
+from maskwright.policy.policy import AnyPolicy, Policy
 from maskwright.runtime import disk
 from maskwright.runtime.events import Event, Progress
 from maskwright.version import __version__
@@ -77,8 +78,8 @@ class Cache:
         if self.folder is None:
             return None
         try:
-            found = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            found = disk.read_json(self.folder / f"{key}.json")
+        except (OSError, InputError):
             return None
         return found if isinstance(found, dict) and found.get("key") == key else None
 
@@ -144,7 +145,34 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TablePoint:
+    """A table, a policy's or a candidate from elsewhere, held against people who were kept back.
+
+    Attributes:
+        name: of the table.
+        risks: by attack what it adds to what succeeds without it, with the ends of its interval.
+        distance: of its pairs of values from the true ones (mean total variation); None: not measured.
+        why: why it was not attacked.
+    """
+
+    name: str
+    risks: Mapping[str, tuple[float, float, float]]
+    distance: float | None
+    why: str = ""
+
+    @property
+    def worst(self) -> tuple[float, float, float] | None:
+        """The largest risk of any attack, with its interval."""
+        return max(self.risks.values(), default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The point as JSON."""
+        risks = {name: dict(zip(("risk", "low", "high"), r, strict=True)) for name, r in self.risks.items()}
+        return {"name": self.name, "risks": risks, "pair_distance": self.distance, "reason": self.why}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """What `compare` returns: every point, and which two of their values are held against each other."""
 
     points: tuple[Point, ...]
@@ -152,6 +180,7 @@ class Comparison:
     risk: str = WORST
     source: str = ""
     inputs: tuple[Path, ...] = ()  # what was read: it is never replaced by what is saved
+    tables: tuple[TablePoint, ...] = ()  # of candidates and policies, held against people who were kept back
 
     @property
     def shown(self) -> list[Point]:
@@ -164,6 +193,11 @@ class Comparison:
         sign = 1 if METRICS[self.utility].better == "low" else -1
         values = [(p.risk(self.risk) or Fraction(0), sign * p.metrics[self.utility]) for p in self.shown]
         return [self.shown[i] for i in pareto_front(values)]
+
+    def headline(self) -> str:
+        """How many policies there are, hold, and are not beaten."""
+        hold = sum(p.status == "holds" for p in self.points)
+        return f"{len(self.points)} policies, of which {hold} hold and {len(self.front)} are not beaten by another"
 
     @property
     def ok(self) -> bool:
@@ -178,6 +212,7 @@ class Comparison:
             "utility": self.utility,
             "risk": self.risk,
             "points": [p.as_dict() | {"pareto": p.name in front} for p in self.points],
+            **({"tables": [t.as_dict() for t in self.tables]} if self.tables else {}),
         }
 
     def save(self, destination: str | Path, overwrite: bool = False) -> Path:
@@ -189,7 +224,7 @@ class Comparison:
 
 def compare_policies(
     source: Any,
-    policies: Sequence[Policy | Mapping[str, Any] | str | Path],
+    policies: Sequence[AnyPolicy],
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
     metrics: Sequence[str] = (),
@@ -269,24 +304,27 @@ def _result(release: Release) -> dict[str, Any]:
         "beliefs": {b.attack: str(b.worst.upper) for b in release.beliefs},
         "metrics": {name: plain_number(value) for name, value in release.metrics.items()},
         "rows": {"published": grouping.published_rows, "suppressed": grouping.suppressed_rows},
-        "notes": [n for n in release.notes if "was not measured" in n],
+        "notes": [*_private_words(release), *(n for n in release.notes if "was not measured" in n)],
     }
+
+
+def _private_words(release: Release) -> list[str]:
+    """What a differentially private release would promise; the beliefs beside it hold under random worlds."""
+    privacy = release.parts[0].method.privacy()
+    if privacy is None:
+        return []
+    return [
+        f"differentially private where its settings are fixed in advance ({privacy.phrase}), whatever anybody knows"
+    ]
 
 
 def _point(candidate: Candidate, result: Mapping[str, Any], cached: bool = False) -> Point:
     return Point(
         candidate.name, candidate.policy, result["status"], result["reason"],
         {name: Fraction(value) for name, value in result.get("beliefs", {}).items()},
-        {name: _number(value) for name, value in result.get("metrics", {}).items()},
+        {name: parsed_number(value) for name, value in result.get("metrics", {}).items()},
         result.get("rows", {}), (*candidate.notes, *result.get("notes", ())), cached,
     )  # fmt: skip
 
 
-def _number(value: str | float | int) -> Fraction | float | int:
-    """What `plain` made JSON of."""
-    if not isinstance(value, str):
-        return value
-    return float(value) if value.strip("-") in ("inf", "nan") else Fraction(value)
-
-
-__all__ = ["Comparison", "Point", "compare_policies", "pareto_front"]
+__all__ = ["Comparison", "Point", "TablePoint", "compare_policies", "pareto_front"]

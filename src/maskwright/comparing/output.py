@@ -7,12 +7,13 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskwright.comparing.points import with_absolute_paths
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import share_text
+from maskwright.domain.metric import metric_text
 from maskwright.domain.spreadsheets import escape_row
 from maskwright.errors import DestinationError
 from maskwright.folder import store
@@ -21,7 +22,7 @@ from maskwright.report.charts import Chart, Series
 from maskwright.report.html import Markup, html_page, html_table, tag
 
 if TYPE_CHECKING:
-    from maskwright.comparing import Comparison, Point
+    from maskwright.comparing import Comparison, Point, TablePoint
 
 RECORD = "comparison.json"
 LOOKING = (
@@ -31,7 +32,8 @@ LOOKING = (
 )
 
 
-PAGES = (RECORD, "comparison.csv", "chart.svg", "index.html")
+TABLES = "tables.csv"
+PAGES = (RECORD, "comparison.csv", "chart.svg", "index.html", TABLES)
 
 
 def comparison_files(folder: Path) -> set[str] | None:
@@ -75,6 +77,8 @@ def _fill(comparison: Comparison, folder: Path) -> None:
         item["policy"] = files[item["name"]]
     (folder / RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     (folder / "comparison.csv").write_text(as_csv(comparison), encoding="utf-8")
+    if comparison.tables:
+        (folder / TABLES).write_text(tables_csv(comparison.tables), encoding="utf-8")
     (folder / "chart.svg").write_text(comparison_chart(comparison).file(), encoding="utf-8")
     (folder / "index.html").write_text(_page(comparison, files), encoding="utf-8")
 
@@ -107,6 +111,49 @@ def as_csv(comparison: Comparison) -> str:
              point.rows.get("suppressed", ""), point.reason]
         ))  # fmt: skip
     return text.getvalue()
+
+
+def tables_csv(tables: Sequence[TablePoint]) -> str:
+    """One line per table and attack: the risk with its interval, and how far pairs of values are from the true ones."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["table", "attack", "risk", "low", "high", "pair_distance", "reason"])
+    for table in tables:
+        for attack, risk in table.risks.items() or [("", ("", "", ""))]:
+            distance = "" if table.distance is None else f"{table.distance:.6g}"
+            writer.writerow(escape_row([table.name, attack, *risk, distance, table.why]))
+    return text.getvalue()
+
+
+def table_rows(tables: Sequence[TablePoint]) -> list[tuple[str, ...]]:
+    """Name, largest risk with its interval, pair distance, and each attack's risk, as texts."""
+    attacks = list(dict.fromkeys(a for t in tables for a in t.risks))
+    rows = []
+    for table in tables:
+        worst = table.worst
+        shown = f"{worst[0]:.3f} ({worst[1]:.3f} to {worst[2]:.3f})" if worst else table.why or "-"
+        distance = "" if table.distance is None else f"{table.distance:.3f}"
+        rows.append(
+            (
+                table.name,
+                shown,
+                distance,
+                *(f"{table.risks[a][0]:.3f}" if a in table.risks else "" for a in attacks),
+            )
+        )
+    return [("table", "largest risk", "pair distance", *attacks), *rows]
+
+
+def tables_chart(tables: Sequence[TablePoint]) -> Chart:
+    """The largest controlled risk against the distance of pairs of values."""
+    shown = [(t, t.worst[0], t.distance) for t in tables if t.worst is not None and t.distance is not None]
+    places = [(float(distance), float(risk)) for _, risk, distance in shown]
+    label = shared_labels(places, [t.name for t, _, _ in shown])
+    alt = f"largest controlled risk against the distance of pairs of values for {len(shown)} tables"
+    series = Series("tables", places, (), [t.name for t, _, _ in shown], label, False)
+    return Chart(
+        alt, "pair distance (lower is better)", "controlled risk (lower is better)", [series], span=(0.0, 1.0)
+    )
 
 
 def _number(value: object) -> str:
@@ -168,6 +215,15 @@ def _page(comparison: Comparison, files: dict[str, str]) -> str:
             "Numbers are those of the table."),
         _points_table(comparison),
     ]  # fmt: skip
+    if comparison.tables:
+        head, *lines = table_rows(comparison.tables)
+        parts += [
+            tag("h2", "Tables held against people who were kept back"),
+            tag("p", "What succeeds against people of the table beyond what succeeds against others, with 95 % "
+                "intervals; and how far pairs of values are from the true ones."),
+            Markup(tables_chart(comparison.tables).file()),
+            html_table(head, lines),
+        ]  # fmt: skip
     if failed:
         rows = [(_no(comparison, p), p.name, p.status, p.reason) for p in failed]
         parts += [tag("h2", "Policies that do not hold"), html_table(("", "policy", "", "why"), rows)]
@@ -186,7 +242,7 @@ def _no(comparison: Comparison, point: Point) -> int:
 
 
 def _short(point: Point, metric: str) -> str:
-    return f"{float(point.metrics[metric]):.5g}" if metric in point.metrics else ""
+    return metric_text(metric, point.metrics[metric]) if metric in point.metrics else ""
 
 
 def _points_table(comparison: Comparison) -> Markup:
@@ -198,9 +254,9 @@ def _points_table(comparison: Comparison) -> Markup:
     rows = [
         (
             _no(comparison, p), p.name, "yes" if p.name in front else "",
-            number_text(p.worst).split(" ")[0] if p.worst is not None else "",
+            share_text(p.worst) if p.worst is not None else "",
             _short(p, chosen[0]),
-            *(number_text(p.beliefs[a]).split(" ")[0] if a in p.beliefs else "" for a in attacks),
+            *(share_text(p.beliefs[a]) if a in p.beliefs else "" for a in attacks),
             *(_short(p, m) for m in chosen[1:]),
         )
         for p in comparison.points

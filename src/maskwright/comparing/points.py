@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from maskwright.domain.settings import did_you_mean
 from maskwright.errors import PolicyError, UsageError
@@ -15,7 +17,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.history import policy_hash
 from maskwright.policy.binding import method_of, models_of
-from maskwright.policy.policy import Policy
+from maskwright.policy.policy import AnyPolicy, Policy
 
 MOST = 1000  # points of one comparison
 RECODINGS = ("generalise", "bucketize", "permute")
@@ -30,9 +32,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
 
 
-def policy_candidates(
-    policies: Sequence[Policy | Mapping[str, Any] | str | Path], grid: Mapping[str, Sequence[Any]]
-) -> list[Candidate]:
+def policy_candidates(policies: Sequence[AnyPolicy], grid: Mapping[str, Sequence[Any]]) -> list[Candidate]:
     """Every policy, crossed with the grid where there is one; equal ones take part once. Refuses bad ones at once."""
     if not policies:
         raise UsageError("a comparison needs at least one policy")
@@ -49,7 +49,8 @@ def policy_candidates(
                     method_of(policy),
                 )  # unknown names and settings are refused before anything runs
             except PolicyError as problem:
-                raise PolicyError(f"{whole}: {problem}", problem.details) from None
+                hint = _settings_of_others(policy, grid)
+                raise PolicyError(f"{whole}: {problem}{hint}", problem.details) from None
             if policy_hash(policy) not in found:
                 found[policy_hash(policy)] = Candidate(whole, policy, notes)
     return _distinct(list(found.values()))
@@ -89,14 +90,16 @@ def _set(values: dict[str, Any], key: str, value: Any) -> list[str]:
             raise UsageError(f"grid: there is no recoding {value!r}; {did_you_mean(str(value), RECODINGS)}")
         values["recoding"] = value
         return []
-    places = _places(values, key)
+    places = _entries_with(values, key)
     if len(places) > 1:
         names = " or ".join(f"{name}.{key.rpartition('.')[2]}" for name, _ in places)
         raise UsageError(f"grid: {key!r} could mean {names}; write which")
     if not places and key.partition(".")[0] in METHODS:
         return []  # an option of a method that other points of the grid use
     if not places:
-        raise UsageError(f"grid: {key!r} is no setting of this policy; {_known(values)}")
+        raise UsageError(
+            f"grid: {key!r} is no setting of this policy; {_known(values)}{_of_methods([(key, value)])}"
+        )
     places[0][1][key.rpartition(".")[2]] = value
     return []
 
@@ -113,7 +116,7 @@ def _set_method(values: dict[str, Any], name: str) -> list[str]:
     return [f"{name} has no option {', '.join(left)}: left out"] if left else []
 
 
-def _places(values: dict[str, Any], key: str) -> list[tuple[str, dict[str, Any]]]:
+def _entries_with(values: dict[str, Any], key: str) -> list[tuple[str, dict[str, Any]]]:
     """Where a key such as `k`, `k-anonymity.k` or `mondrian.cut` belongs: the requirements, and the method."""
     owner, _, setting = key.rpartition(".")
     found = []
@@ -139,6 +142,34 @@ def _known(values: dict[str, Any]) -> str:
     name = values["method"]["name"]
     known += [f"{name}.{f}" for f in METHODS[name].model_fields] if name in METHODS else []
     return "known: " + ", ".join(known)
+
+
+def _settings_of_others(policy: Policy, grid: Mapping[str, Sequence[Any]]) -> str:
+    """What to write where a setting of the grid is meant for other methods than that of a policy."""
+    name = str(policy.to_dict()["method"]["name"])
+    said = [(key, _plain(value)) for key, values in grid.items() if "." not in key for value in values]
+    refused = [(key, value) for key, value in said if name in METHODS and not _takes(name, key, value)]
+    return _of_methods([pair for pair in refused if pair[0] in METHODS[name].model_fields] if refused else [])
+
+
+def _of_methods(settings: Sequence[tuple[str, Any]]) -> str:
+    """How values of settings are written so that they are for those methods alone that take them."""
+    named = [f"{name}.{key}=..., " for key, value in settings for name in METHODS if _takes(name, key, value)]
+    if not named:
+        return ""
+    return ". For the methods that take it alone write " + "".join(dict.fromkeys(named)).removesuffix(", ")
+
+
+def _takes(method: str, setting: str, value: Any) -> bool:
+    """Whether a method has a setting that may have this value."""
+    field = METHODS[method].model_fields.get(setting)
+    if field is None:
+        return False
+    try:
+        TypeAdapter[Any](Annotated[field.annotation, field]).validate_python(value)  # type: ignore[arg-type]
+    except ValidationError:
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:
@@ -177,5 +208,5 @@ def _distinct(found: list[Candidate]) -> list[Candidate]:
 
 
 def with_absolute_paths(policy: Policy) -> Policy:
-    """The same policy with absolute paths, so that it can be written to another folder and run from there."""
+    """The policy with absolute paths, so that it can be written to another folder and run from there."""
     return policy.with_files(lambda file: str((policy.folder / file).resolve()))

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.grouping import Grouping
-from maskwright.domain.method import Method
+from maskwright.domain.method import Method, Part
 from maskwright.domain.model import Context, Model
+from maskwright.domain.near_numbers import NumberWindows
 from maskwright.domain.promise import Design
 from maskwright.domain.settings import Registered
 from maskwright.domain.summary import Summary
@@ -50,18 +51,27 @@ class PassingBelief:
         sets: the secrets; None: each of its values.
         belief: the worst.
         in_rows: does a row show these columns beside its sensitive values?
+        within: the secret is a number, up to this share of the truth; None: values or sets of them.
     """
 
     attribute: str
     sets: tuple[tuple[str, ...], ...] | None
     belief: Belief
     in_rows: bool
+    within: Fraction | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For `private/`."""
-        return {
+        found = {
             "attribute": self.attribute, "sets": self.sets, "belief": self.belief.as_dict(), "in_rows": self.in_rows,
         }  # fmt: skip
+        return found if self.within is None else found | {"within": str(self.within)}
+
+    def is_about(self, secrets: Sequence[tuple[str, ...]] | None) -> bool:
+        """Is it about these secrets?"""
+        if isinstance(secrets, NumberWindows):
+            return self.within == secrets.within
+        return self.within is None and self.sets == secrets
 
     @staticmethod
     def of(stored: Mapping[str, Any]) -> PassingBelief:
@@ -72,7 +82,21 @@ class PassingBelief:
             None if sets is None else tuple(tuple(map(str, members)) for members in sets),
             Belief(Fraction(belief["before"]), Fraction(belief["after"]), belief["whom"], belief["why"]),
             bool(stored["in_rows"]),
+            Fraction(stored["within"]) if "within" in stored else None,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class StableRows:
+    """The published rows of a table by pseudonyms that other releases have, too.
+
+    Attributes:
+        shown: per pseudonym the labels of its rows, in order.
+        values: per sensitive attribute and pseudonym the values of its rows.
+    """
+
+    shown: Mapping[str, tuple[tuple[str | None, ...], ...]]
+    values: Mapping[str, Mapping[str, frozenset[str]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +118,11 @@ class Target:
         name: of the table, and
         beside: the other tables of the same release, which are about the same people.
         passing: what insensitive columns tell, as far as it was computed.
+        perturbed: what was measured of columns that are published otherwise than they are; empty: there are none.
+        stable: its rows by stable pseudonyms, where it has some and is attacked together with other releases.
         design: the other ingredients of the policy and its run; None: not known, so that nothing is guaranteed.
+        listed: who is in it, where that is known and it is attacked together with others (see `Intersection.people`).
+        lasting: it is one of a sequence, as are the others, in which everybody's class shows the same set of values.
     """
 
     grouping: Grouping
@@ -105,12 +133,37 @@ class Target:
     exact: bool = False
     weights: Mapping[str, Fraction] | None = None
     levels: Mapping[str, Sequence[int]] | None = None
-    secrets: Mapping[str, tuple[tuple[str, ...], ...] | None] | None = None
+    secrets: Mapping[str, Sequence[tuple[str, ...]] | None] | None = None
     joined: Sequence[Sequence[str]] | None = None
     name: str = "data"
     beside: tuple[Target, ...] = ()
     passing: tuple[PassingBelief, ...] = ()
     design: Design | None = None
+    perturbed: Mapping[str, Any] = field(default_factory=dict)
+    stable: StableRows | None = None
+    listed: Sequence[Mapping[str, Any]] | None = None
+    lasting: bool = False
+
+    @staticmethod
+    def of(
+        part: Part,
+        exact: bool = False,
+        joined: Sequence[Sequence[str]] | None = None,
+        passing: tuple[PassingBelief, ...] = (),
+        design: Design | None = None,
+    ) -> Target:
+        """A table of a release as an attack looks at it."""
+        task = part.task
+        return Target(
+            part.grouping, part.models, part.method, task.context, task.census, exact, task.weights, task.levels,
+            joined=joined, name=part.name, passing=passing, design=design,
+            perturbed=part.perturbed.findings if part.perturbed is not None else {},
+        )  # fmt: skip
+
+    @staticmethod
+    def of_groups(grouping: Grouping, models: Sequence[Model], context: Context) -> Target:
+        """A table whose method is not known, or decided nothing."""
+        return Target(grouping, models, None, context)
 
     @property
     def tables(self) -> tuple[Target, ...]:
@@ -124,8 +177,18 @@ class Target:
 
     @property
     def worlds_alike(self) -> bool:
-        """Would the method publish the same in every world?"""
-        return self.method is not None and self.method.deals_alike(self.models, self.grouping.trace)
+        """Would the same be published in every world?
+
+        Where people have several rows, requirements count them: buckets of different people, and whether a requirement
+        about values holds, then depend on whose values they are.
+        """
+        method = self.method
+        if method is None or not method.deals_alike(self.models, self.grouping.trace):
+            return False
+        if self.grouping.summary.rows_are_people:
+            return True
+        counted = any(m.about == "sensitive" and m.name != "belief" for m in self.models)
+        return not counted and not method.buckets_people
 
 
 def drops_failing(target: Target) -> bool:
@@ -146,13 +209,14 @@ class Attack(Registered):
         takes: what it takes into account besides the release and everybody's quasi-identifiers. It counts for an
             adversary who knows all of that (by default: for everybody).
         whom: is it about people in the release, or about those who were dropped?
-        by_rows: does it take every row for a person of its own?
+        linked: does it take into account that a pseudonym links the visits of a person?
     """
 
+    kind: ClassVar[str] = "attacks"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
     whom: ClassVar[Literal["published", "dropped"]] = "published"
-    by_rows: ClassVar[bool] = False
+    linked: ClassVar[bool] = False
 
     def applies(self, target: Target) -> bool:
         """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""
@@ -161,9 +225,17 @@ class Attack(Registered):
     def unable(self, target: Target) -> str:
         """Why this attack cannot say anything about a release that it concerns; empty: it can, or need not."""
         summary = target.grouping.summary
-        if self.by_rows and summary.sensitive and not summary.rows_are_people:
-            return "people have several rows, and this attack takes every row for a person"
+        if not summary.sensitive or summary.rows_are_people:
+            return ""
+        if summary.owned is None or summary.personal is None:
+            return (
+                "people have several rows, and the release does not say how many; anonymize the table again"
+            )
         return ""
+
+    def sees_links(self, target: Target) -> bool:
+        """Does it take into account that a pseudonym links the visits of the people of this release?"""
+        return self.linked
 
     def suits(self, adversary: Adversary) -> bool:
         """Has this adversary the knowledge that the attack uses? (Facts are always assumed by those who use them.)"""
@@ -180,11 +252,14 @@ class Attack(Registered):
     def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
         """Attack all tables of a release, or of several: by default each by itself, and the worst belief counts.
 
-        None: there is nothing for this attack to do.
+        None: there is nothing for this attack to do, or it is `unable` to say anything about one of them.
         """
         found = self.each(targets, adversary)
         if len(targets) == 1 or not found:
             return found[0][1] if found else None
+        attacked = {id(t) for t, _ in found}
+        if any(self.unable(t) for t in targets if id(t) not in attacked):
+            return None
         table, worst = max(found, key=lambda item: item[1].worst.upper)
         named = replace(worst.worst, whom=f"{worst.worst.whom} in {table.name}")
         by_table = {t.name: {"worst": b.worst, "kind": b.kind} for t, b in found}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import belief_text
+from maskwright.domain.shown import Shown
 from maskwright.domain.verdict import plain_number
 
 Kind = Literal["exact", "sampled", "estimated", "bounded", "not computed"]
@@ -44,8 +46,8 @@ class Belief:
         }
 
 
-@dataclass(frozen=True)
-class Beliefs:
+@dataclass(frozen=True, repr=False)
+class Beliefs(Shown):
     """The result of an attack.
 
     kind: "exact"; "sampled" (independent draws, `worst.interval` has stated coverage); "estimated" (the number
@@ -61,15 +63,43 @@ class Beliefs:
     worst: Belief
     measures: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def earlier(self) -> str:
+        """What `before` is about, in words: the time before the release, or the release without further knowledge."""
+        knowing = {"facts", "consistent"} & self.measures.keys()
+        return "without that knowledge" if knowing else "before the release"
+
+    def headline(self) -> str:
+        """The attack, its kind, and its worst belief."""
+        if self.kind == NOT_COMPUTED:
+            return f"{self.attack}, NOT COMPUTED"
+        worst = self.worst
+        return f"{self.attack} ({self.kind}), at worst {belief_text(worst.after)}, before {belief_text(worst.before)}"
+
     def sentence(self) -> str:
         """One line for people."""
         if self.kind == NOT_COMPUTED:
             return f"{self.attack}: NOT COMPUTED, so that it counts as 1: {self.worst.why}"
+        if idle := self.measures.get("idle"):
+            return f"{self.attack}: no finding ({belief_text(self.worst.after)}), because {idle}"
         return (
-            f"{self.attack}: at worst {number_text(self.worst.after)} (before the release: "
-            f"{number_text(self.worst.before)}) "
+            f"{self.attack}: at worst {belief_text(self.worst.after)} ({self.earlier}: "
+            f"{belief_text(self.worst.before)}) "
             f"for {self.worst.whom}; {self.worst.why}"
         )
+
+    @staticmethod
+    def of(stored: Mapping[str, Any]) -> Beliefs:
+        """What `as_dict` stored; numbers among the measures stay texts."""
+        worst, interval = stored["worst"], stored["worst"]["interval"]
+        return Beliefs(
+            stored["attack"], stored["adversary"], stored["kind"],
+            Belief(
+                Fraction(worst["before"]), Fraction(worst["after"]), worst["whom"], worst["why"],
+                None if interval is None else (float(interval[0]), float(interval[1])),
+            ),
+            stored["measures"],
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """The result for JSON."""
@@ -93,3 +123,8 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return value
     return plain_number(value)
+
+
+def rounded_belief(value: float) -> Fraction:
+    """A measured belief, rounded up to one in a million."""
+    return min(Fraction(1), Fraction(math.ceil(value * 1_000_000 - 1e-6), 1_000_000))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.exact import exact_bincount
+from maskwright.domain.guards import Guards, merged_guards
 
 Ints = NDArray[np.int64]
 
@@ -112,7 +113,10 @@ class Classes:
     `attributes[a]` in class c ("labels"); `population[c]` are the people of the population table who match class c
     ("population"); `originals` are the raw classes inside each class ("originals"); `ancestors` are the groups that
     the classes were split from, where the method keeps them ("ancestors"); `weights` are the sums of the survey weights
-    of the people in each class, where there are any ("sample").
+    of the people in each class, where there are any ("sample"); `guards` are, per sensitive attribute, the nodes that
+    guard somebody of each class ("guards").
+
+    `several` are the (class, person) pairs of people who may have rows in several classes; None: nobody has.
     """
 
     sizes: Ints
@@ -124,11 +128,21 @@ class Classes:
     originals: Originals | None = None
     ancestors: Ancestors | None = None
     weights: NDArray[np.float64] | None = None
+    guards: Mapping[str, Guards] | None = None
+    several: tuple[Ints, Ints] | None = None
 
     @property
     def n(self) -> int:
         """The number of classes."""
         return len(self.sizes)
+
+    @property
+    def n_people(self) -> int:
+        """The number of people, each of them once."""
+        if self.several is None:
+            return int(self.sizes.sum())
+        owner, person = self.several
+        return int(self.sizes.sum()) - len(owner) + len(np.unique(person))
 
     def take(self, keep: NDArray[np.bool_]) -> Classes:
         """Only some of the classes."""
@@ -147,7 +161,17 @@ class Classes:
             None if self.originals is None else self.originals.take(keep),
             None if self.ancestors is None else self.ancestors.merged(np.where(keep, number, -1), int(keep.sum())),
             None if self.weights is None else self.weights[keep],
+            merged_guards(self.guards, np.where(keep, number, -1)),
+            None if self.several is None else kept_pairs(self.several, np.where(keep, number, -1)),
         )  # fmt: skip
+
+
+def kept_pairs(pairs: tuple[Ints, Ints], class_of: Ints) -> tuple[Ints, Ints]:
+    """The (class, person) pairs where class i is now class `class_of[i]` (−1: none), each once."""
+    owner, person = class_of[pairs[0]], pairs[1]
+    n = int(person.max(initial=0)) + 1
+    keys = np.unique(owner[owner >= 0] * n + person[owner >= 0])
+    return keys // n, keys % n
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +217,10 @@ class Ancestors:
         several = (class_of >= 0) & (parts[class_of] > 1)
         for node in self.steps_up():
             inner[node[(node >= 0) & (class_of >= 0)]] = True
-        pairs, members = np.unique(
-            np.concatenate([np.empty((2, 0), np.int64), *self._pairs(class_of, several)], axis=1),
-            axis=1,
-            return_counts=True,
-        )
-        whole[pairs[1, members < parts[pairs[0]]]] = False
+        every = np.concatenate([np.empty(0, dtype=np.int64), *self._pairs(class_of, several)])
+        pairs, members = np.unique(every, return_counts=True)
+        of_pair, node = np.divmod(pairs, len(self.parent))
+        whole[node[members < parts[of_pair]]] = False
         kept = np.flatnonzero(whole & inner)
         number = np.full(len(self.parent) + 1, -1, dtype=np.int64)  # the last entry: above the last node
         number[kept] = n + np.arange(len(kept))
@@ -210,10 +232,10 @@ class Ancestors:
         return Ancestors(n, parent)
 
     def _pairs(self, class_of: Ints, chosen: NDArray[np.bool_]) -> Iterator[Ints]:
-        """(new class, ancestor of a part of it), once for each part."""
+        """(new class, ancestor of a part of it) as one number, once for each part."""
         for node in self.steps_up():
             inside = chosen & (node >= 0)
-            yield np.stack([class_of[inside], node[inside]])
+            yield class_of[inside] * len(self.parent) + node[inside]
 
     def _nearest(self, number: Ints) -> Ints:
         """The new number of the nearest ancestor of each node that has one; −1: none has."""

@@ -53,17 +53,47 @@ def _exponent(text: str) -> int:
     return int(digits) if mark and digits.isdecimal() else 0
 
 
+def percent_text(share: Fraction | float) -> str:
+    """A share for people; never rounded to nothing or to everything."""
+    if share in (0, 1):
+        return f"{100 * int(share)} %"
+    if share < Fraction(1, 1000):
+        return "less than 0.1 %"
+    return f"{min(99.9, round(100 * float(share), 1)):g} %" if share < 1 else f"{100 * float(share):.4g} %"
+
+
+MANY = 100_000  # from here on digits after the point say nothing
+LONGEST_RATIO = 1000  # a denominator that people still read
+
+
+def share_text(share: Fraction) -> str:
+    """A chance or belief for people: 1 in 11, 61.7 %, 100 %."""
+    if share.numerator == 1 and 1 < share.denominator <= LONGEST_RATIO:
+        return f"1 in {share.denominator}"
+    return percent_text(share)
+
+
 def number_text(value: Fraction | int | float) -> str:
-    """A number for people: 5, 1/4 (0.25), 0.573."""
+    """A number for people: 5, 1 in 4 (25 %), 75 % (3/4), 61.65 %, 0.573; exact numbers are in the JSON."""
+    if isinstance(value, Fraction) and 0 < value < 1:
+        percent = f"{100 * float(value):.4g} %" if value >= Fraction(1, 100_000) else "less than 0.001 %"
+        if value.denominator > LONGEST_RATIO:
+            return percent
+        return f"1 in {value.denominator} ({percent})" if value.numerator == 1 else f"{percent} ({value})"
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return str(value.numerator)
+    if isinstance(value, (Fraction, float)) and abs(float(value)) >= MANY:
+        return f"{float(value):,.0f}" if math.isfinite(value) else str(value)
     if isinstance(value, Fraction):
-        if value.denominator == 1:
-            return str(value.numerator)
-        if value.denominator <= 1000:
-            return f"{value} ({float(value):.4g})"
         return f"{float(value):.6g}"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return "less than 0.0001" if 0 < value < 1e-4 else f"{value:.6g}"
     return str(value)
+
+
+def belief_text(value: Fraction) -> str:
+    """A belief for people: like `number_text`, with certainty as 100 % and its opposite as 0 %."""
+    return f"{100 * int(value)} %" if value in (0, 1) else number_text(value)
 
 
 def text_of(value: Fraction) -> str:
@@ -90,6 +120,38 @@ Exact = Annotated[
         {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^\s*[-+]?[\d.]+(/\d+)?\s*%?\s*$"}]}
     ),
 ]
+
+
+DENSE = 16  # marks for each number
+
+
+def sorted_distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Distinct whole numbers, ascending: marked where they are dense, or sorted; `np.unique` hashes, at many times the
+    cost."""
+    if len(values) and values.min() >= 0 and (top := int(values.max())) < DENSE * len(values):
+        there = np.zeros(top + 1, dtype=bool)
+        there[values] = True
+        return np.flatnonzero(there)
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[new]
+
+
+def numbered_values(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct whole numbers, ascending, and for each value its number among them."""
+    order = np.argsort(values)
+    distinct, among = numbered_sorted(values[order])
+    numbers = np.empty(len(values), dtype=np.int64)
+    numbers[order] = among
+    return distinct, numbers
+
+
+def numbered_sorted(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same for values that are in ascending order."""
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    return values[new], np.cumsum(new) - 1
 
 
 def exact_bincount(numbers: NDArray[np.integer], counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -150,6 +212,38 @@ def exp_compared(x: Fraction, y: Fraction) -> int:
     return certified_sign(
         lambda: Decimal(x.numerator) / x.denominator - Decimal(y.numerator).ln() + Decimal(y.denominator).ln()
     )
+
+
+def fraction_below(value: Callable[[], Decimal], limit: int) -> Fraction:
+    """The largest fraction with a denominator of at most `limit` that is not above an irrational number.
+
+    `value` is called with growing precision; its error must stay below half of the digits. Then c/n < value
+    exactly where c/n is at most the fraction, for every n up to the limit.
+    """
+    digits = 60
+    while True:
+        with localcontext() as context:
+            context.prec = digits
+            middle = Fraction(value())
+        error = Fraction(1, 10 ** (digits // 2))
+        low, high = (rational_below(middle + side, limit) for side in (-error, error))
+        if low == high:
+            return low
+        digits *= 2
+
+
+def rational_below(value: Fraction, limit: int) -> Fraction:
+    """The largest fraction with a denominator of at most `limit` that is not above a rational number."""
+    if value.denominator <= limit:
+        return value
+    near = value.limit_denominator(limit)
+    if near <= value:
+        return near
+    # its neighbour below, a/b: p·b − a·q = 1 with the largest b
+    p, q = near.numerator, near.denominator
+    b = pow(p, -1, q)
+    b += (limit - b) // q * q
+    return Fraction((p * b - 1) // q, b)
 
 
 def _is_one(powers: dict[int, int]) -> bool:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ancestors, Classes, Ints, ValueCounts
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, numbered_values
 from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.marginals import Marginal
 from maskwright.domain.summary import Summary
 
 
@@ -69,8 +70,11 @@ class Rendering:
     ground: tuple[str | None, ...]
 
 
-# how the labels of groups are found: at levels that the method chose, as the smallest block, or by a label style
-Labelling = Literal["levels", "blocks", "hierarchy", "ranges"]
+# how the labels of groups are found: at levels that the method chose, at those that each group reached on its way down
+# from the coarsest ("reached"), as the smallest block, or by a label style
+# (around the rows of a group), or around what the cuts leave of a column, whatever rows lie there ("fixed"), or
+# from each value alone, whatever others there are ("given")
+Labelling = Literal["levels", "reached", "blocks", "hierarchy", "ranges", "fixed", "given"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +137,7 @@ class Grouping:
         changes: which rows were distorted, where any were.
         ancestors: the larger groups that the groups were split from, where the method splits groups.
         labelling: how the labels of the groups were found.
+        marginals: per quasi-identifier how many published rows have each value, where that is published.
         renderings: per quasi-identifier how it is written in the release; None: as `labels` say.
     """
 
@@ -149,11 +154,17 @@ class Grouping:
     labelling: Labelling = "levels"
     renderings: tuple[Rendering, ...] | None = None
     trace: Trace = Trace()
+    marginals: tuple[Marginal, ...] | None = None
 
     @property
     def published_labels(self) -> tuple[Labels, ...]:
         """The texts that a reader of the release sees."""
         return self.labels if self.renderings is None else tuple(r.labels for r in self.renderings)
+
+    @property
+    def labels_are_texts(self) -> bool:
+        """Are labels written as texts even where they are the values themselves? Their type would tell of others."""
+        return self.labelling == "given"
 
     @property
     def published_classes(self) -> Classes:
@@ -227,6 +238,59 @@ class Grouping:
     def published_rows(self) -> int:
         """The rows in published groups, starred ones included."""
         return int(self.classes.rows.sum())
+
+
+def groups_as_read(grouping: Grouping) -> Grouping:
+    """What a reader sees of groups of people with several rows: those whose labels read alike are one class.
+
+    Where every row is a person, a class that is made of such groups satisfies what each of them does. Somebody with
+    rows in two of them counts once, so that it must be counted anew.
+    """
+    n = grouping.classes.n
+    if grouping.summary.personal is None or grouping.changes is not None or grouping.published or n < 2:
+        return grouping
+    number = np.zeros(n, dtype=np.int64)
+    if grouping.starred is not None:
+        number[grouping.starred] = 1  # suppressed rows stay apart: they are counted as such
+    for labels in grouping.published_labels:
+        seen: dict[str | None, int] = {}
+        codes = np.array([seen.setdefault(text, len(seen)) for text in labels.texts], dtype=np.int64)
+        number = numbered_values(number * len(labels.texts) + codes[labels.of_group])[1]
+    found = int(number.max()) + 1
+    if found == n:
+        return grouping
+    least = np.empty(found, dtype=np.int64)
+    least[number[::-1]] = np.arange(n)[::-1]
+    first = np.sort(least).tolist()
+    number = np.argsort(np.argsort(least))[number]
+    allocation = grouping.allocation
+    groups = np.where(allocation.groups < 0, -1, number[allocation.groups])
+    what = allocation.tuples if allocation.cells is None else allocation.cells
+    (kept, into), at, inverse = np.unique(
+        np.stack([what, groups]), axis=1, return_index=True, return_inverse=True
+    )
+    merged = Allocation(
+        allocation.tuples[at], into, exact_bincount(inverse.reshape(-1), allocation.rows, len(at)),
+        None if allocation.cells is None else kept,
+    )  # fmt: skip
+    renderings = grouping.renderings
+    return replace(
+        grouping,
+        allocation=merged,
+        labels=tuple(_labels_of(labels, first) for labels in grouping.labels),
+        classes=allocated_classes(grouping.summary, merged, len(first)),
+        starred=None if grouping.starred is None else int(number[grouping.starred]),
+        ancestors=None if grouping.ancestors is None else grouping.ancestors.merged(number, len(first)),
+        renderings=None
+        if renderings is None
+        else tuple(replace(r, labels=_labels_of(r.labels, first)) for r in renderings),
+        trace=replace(grouping.trace, together=None),
+    )
+
+
+def _labels_of(labels: Labels, groups: list[int]) -> Labels:
+    """The labels of some groups."""
+    return replace(labels, of_group=labels.of_group[groups])
 
 
 def exact_view(grouping: Grouping) -> Grouping:

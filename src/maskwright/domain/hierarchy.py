@@ -10,9 +10,10 @@ level below the top and joins the rest there.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -68,6 +69,15 @@ class Hierarchy:
     def top(self) -> int:
         """The number of the coarsest level."""
         return len(self.levels) - 1
+
+    def path_down(self, allowed: Iterable[int] | None = None) -> list[int]:
+        """The levels from the coarsest to the finest, each refining the one before (in a DAG: one such path)."""
+        numbers = range(len(self.levels)) if allowed is None else sorted(set(allowed))
+        path: list[int] = []
+        for j in sorted(numbers, key=lambda j: (-int(self.heights[j]), j)):
+            if not path or self.refines[j, path[-1]]:
+                path.append(j)
+        return path
 
     @cached_property
     def height(self) -> int:
@@ -142,6 +152,62 @@ class Hierarchy:
             return () if code == 0 else (self.values[code - 1],)
         whole, level = self.origin
         return tuple(whole.values[i] for i in np.flatnonzero(whole.levels[level].blocks[1:] == code).tolist())
+
+    def codes_of(self, text: str | None, coverage: int) -> NDArray[np.int64]:
+        """The codes that a published label stands for: a block of a level, a range, a set or `*`.
+
+        `coverage` says which is meant where levels use a text twice. Refused where no label reads so.
+        """
+        if text is None or text == TOP:
+            return np.arange(0 if text is None else len(self.values) + 1)[: 1 if text is None else None]
+        for level in self.levels:
+            for block in [
+                b for b, label in enumerate(level.labels) if label == text and level.leaves[b] == coverage
+            ]:
+                return np.flatnonzero(level.blocks == block)
+        listed = self.listed_codes(text, coverage)
+        if listed is None:
+            raise HierarchyError(f"column {self.attribute!r}: no label of so many values reads {text!r}")
+        return listed
+
+    def range_label(self, first: int, last: int) -> str:
+        """The text of a range, by the codes of its ends: 20-29; where values have dashes, 1.1-5..2.3-7."""
+        return f"{self.values[first - 1]}{self._between}{self.values[last - 1]}"
+
+    def set_label(self, codes: Iterable[int]) -> str:
+        """The text of a set of values: {a, b}; where values have commas or braces, in quotes."""
+        values = [self.values[code - 1] for code in codes]
+        shown = [json.dumps(value, ensure_ascii=False) for value in values] if self._quoted else values
+        return "{" + ", ".join(shown) + "}"
+
+    def listed_codes(self, text: str, coverage: int) -> NDArray[np.int64] | None:
+        """The codes in a `range_label` or `set_label` of so many values, ascending; None: it is neither."""
+        for at in [i for i in range(1, len(text)) if text.startswith(self._between, i)]:
+            first, last = self._code.get(text[:at]), self._code.get(text[at + len(self._between) :])
+            if first and last and last - first + 1 == coverage:
+                return np.arange(first, last + 1)
+        if text.startswith("{") and text.endswith("}"):
+            listed = text[1:-1].split(", ")
+            if self._quoted:
+                try:
+                    listed = json.loads(f"[{text[1:-1]}]")
+                except ValueError:
+                    return None
+            if len(listed) == coverage and all(value in self._code for value in listed):
+                return np.array(sorted(self._code[value] for value in listed), dtype=np.int64)
+        return None
+
+    @cached_property
+    def _code(self) -> dict[str, int]:
+        return {value: i + 1 for i, value in enumerate(self.values)}
+
+    @cached_property
+    def _between(self) -> str:
+        return ".." if any("-" in value for value in self.values) else "-"
+
+    @cached_property
+    def _quoted(self) -> bool:
+        return any(set(value) & set("{},") for value in self.values)
 
     def cut_at(self, level: int) -> Hierarchy:
         """The hierarchy from a level upwards, whose labels become the ground values."""
@@ -225,7 +291,8 @@ class Hierarchy:
             texts = [attribute, *values, *(text for name, labels in levels for text in (name, *labels))]
             if not all(isinstance(t, str) for t in texts) or not all(isinstance(f, bool) for f in flags):
                 raise TypeError("not text")  # noqa: TRY301
-            whole = Hierarchy.of(attribute, values, levels, chain=flags[0], ordered=flags[1])
+            names = [name for name, _ in levels]
+            whole = Hierarchy.of(attribute, values, levels, chain=flags[0], ordered=flags[1], kept=names)
             return whole.cut_at(range(whole.top)[stored["finest"]]) if "finest" in stored else whole
         except (KeyError, IndexError, TypeError, ValueError):
             raise HierarchyError(
@@ -268,14 +335,18 @@ def _check_nesting(attribute: str, values: Sequence[str], lower: Level, upper: L
 
 
 def _finest_first(levels: Sequence[Level]) -> list[Level]:
-    """The levels in an order in which each comes after all that refine it, moved no further than needed."""
+    """The levels in an order in which each comes after all that refine it, moved no further than needed.
+
+    Levels that tell the same values apart stay in the order in which they are given.
+    """
+
+    def finer(one: Level, other: Level) -> bool:
+        """Does the first level tell apart all that the other does, and more?"""
+        return _split_pair(one, other) is None and _split_pair(other, one) is not None
+
     waiting, result = list(levels), list[Level]()
     while waiting:
-        ready = next(
-            level
-            for level in waiting
-            if all(other is level or _split_pair(other, level) is not None for other in waiting)
-        )
+        ready = next(level for level in waiting if not any(finer(other, level) for other in waiting))
         waiting.remove(ready)
         result.append(ready)
     return result
@@ -287,5 +358,5 @@ def _refinement(levels: Sequence[Level]) -> NDArray[np.bool_]:
     for i in range(n):
         for j in range(n):
             result[i, j] = _split_pair(levels[i], levels[j]) is None
-    result[-1, :-1] = False  # with a single ground value the top equals level 0: still the coarser of the two
-    return result
+    # of two that tell the same values apart, such as exact and any of a single value, the later is the coarser
+    return np.triu(result)

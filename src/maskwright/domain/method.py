@@ -7,21 +7,26 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from maskwright.domain.beliefs import Belief
+from maskwright.domain.classes import Classes
 from maskwright.domain.exact import Exact
 from maskwright.domain.grouping import Grouping, Trace
 from maskwright.domain.model import Context, Model, Need
-from maskwright.domain.promise import Lemma
+from maskwright.domain.promise import DifferentialPrivacy, Lemma
+from maskwright.domain.recoding_plan import GroupPlan, Layout, Plan
 from maskwright.domain.settings import Registered
 from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import SetColumn
 from maskwright.runtime.events import Progress
+
+if TYPE_CHECKING:
+    from maskwright.engines.base import Recount, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,9 @@ class Task:
         progress: events, and cancellation.
         gates: the models that are checked when the method is done.
         sets: the columns of sets whose bits are among the sensitive attributes.
+        own: the quasi-identifiers that are the person's own, where a person may have several rows.
+        given: the groups of a sequence of releases, where they follow from earlier ones: by the texts of a row's
+            quasi-identifiers and sensitive value, the group of each such row; empty: the method makes them.
     """
 
     summary: Summary
@@ -51,6 +59,8 @@ class Task:
     census: Summary | None = None
     gates: Sequence[Model] = ()
     sets: Sequence[SetColumn] = ()
+    own: tuple[str, ...] = ()
+    given: Mapping[tuple[str | None, ...], Sequence[int]] = field(default_factory=dict)
 
     def needs(self) -> frozenset[Need]:
         """What the models of the search must know of a class besides sizes and values."""
@@ -121,8 +131,12 @@ class Analysis(Protocol):
 class Method(Registered):
     """Turns a summary into a grouping. Options are fields; data never is."""
 
+    kind: ClassVar[str] = "methods"
     whole_columns: ClassVar[bool] = False  # one level for each column: no row is ever listed
     several_tables: ClassVar[bool] = False  # may it decide by the data how many tables a release has?
+    proven_settings: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # that its proofs name; with any other they are void
 
     def decisions(self) -> Decisions:
         """How this method decides, with these settings, as far as whoever knows it can rely on that."""
@@ -158,8 +172,16 @@ class Method(Registered):
         how = self.decisions()
         return (not looked and how.blind) or how.picks_at_random
 
+    @property
+    def buckets_people(self) -> bool:
+        """Does the method put rows of different people with different values into buckets?"""
+        return self.decisions().picks_at_random or getattr(self, "anatomize", None) is not None
+
     def voided(self, looked: Sequence[Model], trace: Trace) -> str:
         """Why no lemma holds for a run that looked at values by these models; empty: there is no such reason."""
+        for setting, field_ in type(self).model_fields.items() if self._has_proofs else ():
+            if setting not in self.proven_settings and getattr(self, setting) != field_.get_default():
+                return f"no proof names the setting {setting} of {self.name}"
         if getattr(self, "anatomize", None) and looked:
             return "groups that were made by looking at sensitive values were anatomized"
         if self.decisions().drops_failing and looked:
@@ -167,6 +189,11 @@ class Method(Registered):
         if trace.dropped_for_values:
             return "rows were dropped because of their sensitive values: their absence is information"
         return ""
+
+    @property
+    def _has_proofs(self) -> bool:
+        how = self.decisions()
+        return how.blind or how.lemma is not None
 
     def unmet_condition(self, ell: Fraction, models: Sequence[Model], context: Context) -> str:
         """The condition of its lemma that these settings do not meet, for one diversity test with this l; empty: none.
@@ -193,31 +220,80 @@ class Method(Registered):
         """
         return None
 
+    def lasting_by(self) -> str | None:
+        """The column by which the people of a sequence of releases are known again; None: releases stand alone."""
+        return None
+
     def for_one_table(self) -> Method:
         """The method that makes the groups of one table: for codip its base, for all others themselves."""
         return self
+
+    def privacy(self) -> DifferentialPrivacy | None:
+        """The differential privacy of every release of this method; None: it has none.
+
+        Where it has, labels are made from each value alone, and what would void it is refused.
+        """
+        return None
 
     def plan_by_values(self) -> str:
         """How the tables of a release depend on sensitive values that no table shows together; empty: not at all."""
         return ""
 
-    def pieces(self, task: Task) -> list[Piece]:
+    def parts(self, task: Task) -> list[Part]:
         """The tables of the release: one with everything, for all methods but codip."""
-        return [Piece("data", task, self, self.group(task))]
+        return [Part("data", task, self, self.group(task))]
+
+
+NO_CLASSES = Classes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+NO_PLAN = Plan((), (), np.zeros((0, 0), dtype=np.int32), False, (), "")
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """One table of a release as a method made it.
+class Part:
+    """One table of a release, from the method to the folder; filled stage by stage.
 
     Attributes:
         name: of the table.
         task: what had to be made: the table with its own sensitive attributes, and the models about them.
         method: the method that made its groups.
         grouping: the groups.
+        models: the requirements that concern it, in the order of the policy.
+        classes: of the grouping, with what the models need to know of them.
+        plan: what the engine does to the rows.
+        layouts: what the tables look like that it becomes; one, or for bucketized releases two.
+        tables: those tables, recoded, by name.
+        counted: the people of each class, where a person may have several rows.
+        recorded: what nobody can count in its tables, for a later `verify`.
+        collisions: of each column of pseudonyms, how many values share theirs with another.
+        perturbed: its rows where columns are published otherwise than they are.
+        columns: of the published table.
+        recoding: how it was recoded.
+        table: the published table itself, or where it lies.
     """
 
     name: str
-    task: Task
+    task: Task = field(repr=False)
     method: Method
-    grouping: Grouping
+    grouping: Grouping = field(repr=False)
+    models: Sequence[Model] = field(default=(), repr=False)
+    classes: Classes = field(default=NO_CLASSES, repr=False)
+    plan: Plan | GroupPlan = field(default=NO_PLAN, repr=False)
+    layouts: Sequence[Layout] = field(default=(), repr=False)
+    tables: Mapping[str, Table] = field(default_factory=dict, repr=False)
+    counted: list[Recount] = field(default_factory=list, repr=False)
+    recorded: Mapping[str, Any] | None = field(default=None, repr=False)
+    collisions: Mapping[str, int] = field(default_factory=dict, repr=False)
+    perturbed: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] = ()
+    recoding: str = ""
+    table: Any = None
+
+    def published(self, recoding: str, places: Mapping[str, Any]) -> list[Part]:
+        """What a reader gets: a part for each of its tables, with what was handed over or where it lies."""
+        return [
+            Part(
+                layout.name, self.task, self.method, self.grouping, self.models, self.classes,
+                columns=layout.columns, recoding=recoding, table=places[layout.name],
+            )
+            for layout in self.layouts
+        ]  # fmt: skip

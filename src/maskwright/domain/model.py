@@ -22,7 +22,7 @@ from maskwright.domain.settings import Registered
 from maskwright.domain.value_sets import SetColumn
 from maskwright.domain.verdict import Verdict
 
-Need = Literal["labels", "population", "originals", "ancestors", "sample"]
+Need = Literal["labels", "population", "originals", "ancestors", "sample", "guards"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,7 @@ class Model(Registered):
         share_setting: the setting that bounds the share of a value in a class; `l` stands for one in l.
     """
 
+    kind: ClassVar[str] = "models"
     merge_safe: ClassVar[bool]
     hereditary: ClassVar[bool]
     about: ClassVar[Literal["quasi-identifiers", "sensitive"]]
@@ -85,6 +86,10 @@ class Model(Registered):
         """Which classes pass. Searches call this often: override it where the measured value costs more."""
         return self.check(classes, context).passes
 
+    def surviving(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """Which classes stay where failing ones are suppressed; a model of the whole release says how few must go."""
+        return self.passing(classes, context)
+
     def kernel(self, context: Context) -> tuple[Rule, ...] | None:
         """The model as a conjunction of rules that a compiled kernel can decide, or None where it is not one.
 
@@ -96,9 +101,18 @@ class Model(Registered):
         """The k below which a class is *small*: suppression by size removes classes with fewer people."""
         return max((rule.size for rule in self.kernel(context) or ()), default=1)
 
+    def fewest_rows(self, context: Context, named: bool = True) -> int:
+        """The fewest rows of a group by the parameters alone; see the function."""
+        rules = self.kernel(context) or ()
+        return max(1, self.least_size(context), *(rule.fewest_rows(named) for rule in rules))
+
     def is_local(self) -> bool:
         """Does a class pass or fail by itself? If not, dropping other classes can change its verdict."""
         return True
+
+    def unfit_for_people(self) -> str:
+        """Why the model cannot be asked where people have several rows, and what can; empty: it counts people."""
+        return ""
 
     def needs(self) -> frozenset[Need]:
         """What the model must know of a class besides sizes and values (see `Classes`)."""
@@ -144,8 +158,4 @@ def fewest_rows(models: Iterable[Model], context: Context, named: bool = True) -
     too: the guard of the methods that cut evenly, whose bounds need parts of so many rows. Without it nothing smaller
     can pass (apart from groups of missing values).
     """
-    found = [1]
-    for model in models:
-        found.append(model.least_size(context))
-        found += [rule.fewest_rows(named) for rule in model.kernel(context) or ()]
-    return max(found)
+    return max((model.fewest_rows(context, named) for model in models), default=1)

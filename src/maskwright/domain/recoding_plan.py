@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.value_sets import SetColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +161,13 @@ class GroupPlan:
         """The secret behind which rows of a unit are in which entry."""
         return self.members_key or self.key
 
+    def split_columns(self) -> tuple[list[str], list[str]]:
+        """The columns of the two tables of a bucketized release: of the rows, and of the shuffled values."""
+        if not self.blocks:
+            raise ValueError("there is nothing to put into the table of sensitive values")
+        apart = {name for block in self.blocks for name in block.names}
+        return [n for n in self.columns if n not in apart], [n for n in self.columns if n in apart]
+
     @property
     def splits_units(self) -> bool:
         """Are the rows of some unit in several entries?"""
@@ -182,3 +190,38 @@ class GroupPlan:
         """The columns that only the rows themselves can tell."""
         known = {p.name for p in self.published} | {name for b in self.blocks for name in b.names}
         return tuple(name for name in self.columns if name not in known)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One published table: its columns, those that tell classes apart, and its sensitive attributes.
+
+    `sets` are its columns of sets, as far as this table tells of them; their bits are among `sensitive`. `perturbed`
+    are the columns that it shows otherwise than the input had them.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    classes_by: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    sets: tuple[SetColumn, ...] = ()
+    perturbed: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The sensitive attributes that can be counted in it."""
+        return tuple(name for name in self.sensitive if name not in self.perturbed)
+
+    @staticmethod
+    def of(
+        name: str,
+        columns: Sequence[str],
+        classes_by: Sequence[str],
+        sensitive: Sequence[str],
+        sets: Sequence[SetColumn],
+    ) -> Layout:
+        """The layout of a table with these columns once its bits are sets again."""
+        owner = {bit: s.name for s in sets for bit in s.bits}
+        shown = tuple(dict.fromkeys(owner.get(c, c) for c in columns))
+        here = tuple(s for s in sets if s.name in shown)
+        return Layout(name, shown, tuple(classes_by), tuple(sensitive), here)

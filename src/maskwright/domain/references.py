@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes, Ints, Originals, ValueCounts
 from maskwright.domain.grouping import Grouping, allocated_classes
+from maskwright.domain.guards import Guards
 from maskwright.domain.model import Context, Model, Need
 from maskwright.domain.sample import weight_totals
 from maskwright.domain.summary import Summary
@@ -148,6 +149,27 @@ def class_weights(grouping: Grouping, weights: NDArray[np.float64]) -> NDArray[n
     return weight_totals(grouping.allocation.groups, parts, grouping.classes.n)
 
 
+def class_guards(grouping: Grouping) -> dict[str, Guards] | None:
+    """The nodes that guard somebody of each class: those of every tuple of which it holds a row.
+
+    Which of the people with the same quasi-identifiers is in which class is not known, so that all their nodes count in
+    each of them.
+    """
+    allocation = grouping.allocation
+    if grouping.summary.guards is None:
+        return None
+    found = {}
+    for name, guards in grouping.summary.guards.items():
+        there = np.argsort(allocation.tuples, kind="stable")
+        tuples, groups = allocation.tuples[there], allocation.groups[there]
+        first = np.searchsorted(tuples, guards.owner)
+        many = np.searchsorted(tuples, guards.owner, side="right") - first
+        inside = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+        owner, node = groups[np.repeat(first, many) + inside], np.repeat(guards.node, many)
+        found[name] = Guards.of(guards.nodes, owner[owner >= 0], node[owner >= 0])
+    return found
+
+
 def furnished_classes(grouping: Grouping, needs: frozenset[Need], census: Summary | None) -> Classes:
     """The classes of a grouping with what the models need to know of them."""
     summary, allocation, classes = grouping.summary, grouping.allocation, grouping.classes
@@ -165,6 +187,8 @@ def furnished_classes(grouping: Grouping, needs: frozenset[Need], census: Summar
         changes["ancestors"] = grouping.ancestors
     if "sample" in needs and summary.weights is not None:
         changes["weights"] = class_weights(grouping, summary.weights)
+    if "guards" in needs:
+        changes["guards"] = class_guards(grouping)
     if "population" in needs and census is not None:
         if grouping.levels is None:
             raise PolicyError(

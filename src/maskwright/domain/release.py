@@ -20,36 +20,33 @@ import numpy as np
 from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.domain.classes import Ints
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import number_text, percent_text
 from maskwright.domain.grouping import Grouping, exact_view
 from maskwright.domain.hierarchy import TOP
+from maskwright.domain.method import Part
 from maskwright.domain.promise import Promise, promise_labels
+from maskwright.domain.shown import Shown
 from maskwright.domain.spreadsheets import escape_row
 from maskwright.domain.verdict import Measured, Verdict, plain_number
 from maskwright.runtime.disk import write_whole
 
 if TYPE_CHECKING:
+    from maskwright.identifiers.date_shifts import DateShiftRisk
     from maskwright.policy.policy import Policy
     from maskwright.prepare import Repair
 
 Fate = Literal["published", "starred", "dropped"]
 HALF = Fraction(1, 2)
+# promises hold where all worlds are equally likely; what somebody learns is a question of its own
+LEARNS = (
+    "learned: the beliefs of somebody who learns from the release how values go with quasi-identifiers (maskwright "
+    "attack RELEASE --adversary learns)"
+)
 GREAT_LOSS = HALF  # of the detail: a release that loses more is published with a warning
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One published table: its grouping, its columns, how it was recoded, and the table itself."""
-
-    name: str
-    grouping: Grouping
-    columns: tuple[str, ...]
-    recoding: str
-    table: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Shown):
     """What `anonymize` returns. Everything in it was measured on what is published."""
 
     parts: tuple[Part, ...]
@@ -71,6 +68,7 @@ class Release:
     repairs: tuple[Repair, ...] = ()  # what was found in the columns that were prepared
     tight: tuple[str, ...] = ()  # bounds that leave no room, as they were told before the search
     singled_out: tuple[str, ...] = ()  # how many people insensitive columns single out, where they do
+    date_shift: DateShiftRisk | None = None  # what known events tell of dates that were moved
     saver: Callable[..., Path] | None = field(default=None, repr=False)
 
     @property
@@ -116,7 +114,25 @@ class Release:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a publisher must know although every requirement holds: little is left, and why."""
-        return (*self.singled_out, *self.great_losses, *self.tight)
+        return (*self.singled_out, *self.lone_values, *self.great_losses, *self.loss_reasons, *self.tight)
+
+    @property
+    def lone_values(self) -> tuple[str, ...]:
+        """The sensitive columns of which most people have a value that nobody else has, as amounts to the cent are."""
+        found = dict[str, str]()
+        for grouping in self.groupings:
+            for name, counts in grouping.published_classes.sensitive.items():
+                if name not in self.policy.sensitive:
+                    continue
+                there = counts.codes > 0
+                people = np.bincount(counts.codes[there], weights=counts.counts[there])
+                share = Fraction(int((people == 1).sum()), max(1, int(people.sum())))
+                if share > HALF:
+                    found[name] = (
+                        f"{percent_text(share)} of the values of {name} occur once: whoever knows one finds its row, "
+                        "and reads the rest of it; round them before, or make the column a quasi-identifier"
+                    )
+        return tuple(found.values())
 
     @property
     def great_losses(self) -> tuple[str, ...]:
@@ -133,6 +149,15 @@ class Release:
         return tuple(lines)
 
     @property
+    def loss_reasons(self) -> tuple[str, ...]:
+        """Why little is left, where little is: one level for all rows, or hardly any classes that there can be."""
+        if self.tight or not self.great_losses:  # a bound that leaves no room is the reason
+            return ()
+        k = max((int(v.parameters["k"]) for v in self.verdicts if v.model == "k-anonymity"), default=1)
+        named = self._named_groupings().values()
+        return tuple(dict.fromkeys(why for g in named if (why := why_little_is_left(g, k))))
+
+    @property
     def label(self) -> dict[str, Any]:
         """What a reader must know of the promises: each with its ingredients, earlier looks, what was not attacked."""
         tried = sum(int(self.history.get(kind, 0)) for kind in ("compared", "run", "draws"))
@@ -144,8 +169,17 @@ class Release:
                 [p.as_dict() for p in self.promises], [v.as_dict() for v in self.verdicts]
             ),
             "earlier_looks": looks or "no earlier look at this input",
-            "not_attacked": [f"{b.attack}: {b.worst.why}" for b in self.beliefs if b.kind == NOT_COMPUTED],
+            "not_attacked": [
+                *(f"{b.attack}: {b.worst.why}" for b in self.beliefs if b.kind == NOT_COMPUTED),
+                *([LEARNS] if self.promises and not self._learned else []),
+            ],
         }
+
+    @property
+    def _learned(self) -> bool:
+        """Was this release attacked by somebody who learns from it?"""
+        asked = any(dict(v.parameters).get("adversary") == "learns" for v in self.verdicts)
+        return asked or any(b.attack == "learned" for b in self.beliefs)
 
     def save(self, destination: str | Path, **options: Any) -> Path:
         """Write the release (public/ and private/), recount the files, and rename them into place.
@@ -163,10 +197,11 @@ class Release:
             "ok": self.ok,
             "path": str(self.path) if self.path else None,
             "rows": {
-                "input": grouping.summary.n_rows + grouping.summary.dropped_missing,
+                "input": grouping.summary.n_input,
                 "published": grouping.published_rows,
                 "suppressed": grouping.suppressed_rows,
                 "dropped_missing": grouping.summary.dropped_missing,
+                "dropped_per_person": grouping.summary.dropped_per_person,
             },
             "people": grouping.summary.n_people,
             "columns": {
@@ -185,15 +220,28 @@ class Release:
             "search": json_value(grouping.search),
             "levels": level_names(grouping),
             "notes": list(self.notes),
+            "singled_out": list(self.singled_out),
+            "date_shift": None if self.date_shift is None else self.date_shift.as_dict(),
             "prepared": [asdict(repair) for repair in self.repairs],
             "warnings": list(self.warnings),
             "seeded": self.seeded,
             "repeatable": self.repeatable,
             "history": dict(self.history),
+            "perturbed": dict(self.target.perturbed) if self.target else {},
             "passing": [p.as_dict() for t in self.target.tables for p in t.passing] if self.target else [],
             "run": self.target.design.as_dict() if self.target and self.target.design else {},
             "timings": dict(self.timings),
         }
+
+    def headline(self) -> str:
+        """Rows, requirements and the loss, in a line."""
+        grouping = self.grouping
+        words = [f"{grouping.published_rows:,} of {grouping.summary.n_input:,} rows published"]
+        failing = sum(not v.ok for v in self.verdicts)
+        words.append(f"{failing} requirements fail" if failing else "every requirement holds")
+        if "information-loss" in self.metrics:
+            words.append(f"{percent_text(self.metrics['information-loss'])} of the detail lost")
+        return "; ".join(words)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -201,7 +249,7 @@ class Release:
     def lines(self) -> Sequence[str]:
         """The release in a few lines for people."""
         g = self.grouping
-        lines = [f"{g.published_rows} of {g.summary.n_rows + g.summary.dropped_missing} rows published"]
+        lines = [f"{g.published_rows} of {g.summary.n_input} rows published"]
         lines += self.warnings
         if len(self.groupings) > 1:
             lines += [f"{p.name}: {', '.join(p.columns)}" for p in self.parts]
@@ -231,6 +279,24 @@ def little_left(grouping: Grouping, exact: bool) -> list[str]:
     if stars := [name for name, texts in shown.items() if texts == {TOP}]:
         lines.append(f"nothing is left of these columns, which are {TOP} throughout: {', '.join(stars)}")
     return lines
+
+
+def why_little_is_left(grouping: Grouping, k: int) -> str:
+    """Why detail is lost, as far as it follows from the method and the size of the table; otherwise nothing."""
+    summary = grouping.summary
+    if grouping.levels is not None:
+        return (
+            "the reason is that this method publishes each column at one level in all rows, so that the rarest "
+            "combinations decide for everybody: one that labels every class by itself need not"
+        )
+    most = summary.n_people // k
+    if summary.n_tuples <= most:
+        return ""
+    return (
+        f"the reason is that {len(summary.attributes)} quasi-identifiers have {summary.n_tuples:,} different "
+        f"combinations, and {summary.n_people:,} people make at most {most:,} classes of {k}: the fewer "
+        "quasi-identifiers, the more is left of each"
+    )
 
 
 def level_names(grouping: Grouping) -> dict[str, str] | None:

@@ -130,7 +130,7 @@ class EntropyAtLeast(OfValues):
     missing: Missing = "out"
 
     def fewest_rows(self, named: bool) -> int:
-        """So many different values have an entropy of log l."""
+        """The rows of the least class: l different values have an entropy of log l."""
         return math.ceil(self.l)
 
 
@@ -166,4 +166,21 @@ class Closeness(OfValues):
     missing: Missing = "out"
 
 
-Rule = SizeAtLeast | DistinctAtLeast | ShareAtMost | EntropyAtLeast | Recursive | Closeness
+@dataclass(frozen=True)
+class SharesWithin(OfValues):
+    """least_v·n ≤ c_v ≤ most_v·n for every value v of a class (β-likeness, δ-disclosure). Missing is left out.
+
+    `least` and `most` are indexed by code (code 0 is not looked at), with denominators below `DENOMINATORS`: a bound
+    that is no such fraction, or that is exclusive, is replaced by the nearest fraction on the right side of it, which
+    decides every class of fewer people alike (`domain.exact.fraction_below`). `absent`: a value that does not occur in
+    the class is held against `least` as well, and a class without values (n = 0), which passes otherwise, fails.
+    """
+
+    most: tuple[Fraction, ...]
+    least: tuple[Fraction, ...]
+    absent: bool = False
+
+
+DENOMINATORS = 2**31
+
+Rule = SizeAtLeast | DistinctAtLeast | ShareAtMost | EntropyAtLeast | Recursive | Closeness | SharesWithin

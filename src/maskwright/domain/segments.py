@@ -72,15 +72,18 @@ def known_counts(counts: ValueCounts) -> ValueCounts:
     )
 
 
+SHORT = 100  # a denominator that people still read
+
+
 def rounded_up(value: Fraction) -> str:
     """The text of a number, rounded up to six decimals where it would be long: for bounds from above."""
-    short = value if value.denominator <= 1000 else Fraction(math.ceil(value * 10**6), 10**6)
+    short = value if value.denominator <= SHORT else Fraction(math.ceil(value * 10**6), 10**6)
     return text_of(short)
 
 
 def rounded_down(value: Fraction) -> str:
     """The text of a number, rounded down to six decimals where it would be long: for bounds from below."""
-    short = value if value.denominator <= 1000 else Fraction(math.floor(value * 10**6), 10**6)
+    short = value if value.denominator <= SHORT else Fraction(math.floor(value * 10**6), 10**6)
     return text_of(short)
 
 

@@ -115,6 +115,21 @@ class SensitiveModel(Model):
             raise PolicyError(f"{self.name}: there is no sensitive column {self.attribute!r}; {hint}")
 
 
+M = TypeVar("M", bound=SensitiveModel)
+
+
+def refuse_both_choices(model: M) -> M:
+    """Refuse a model that is given values and sets of values."""
+    if getattr(model, "values", None) is not None and getattr(model, "sets", None) is not None:
+        raise ValueError("give values or sets, not both; a value alone is a set of one")
+    return model
+
+
+def values_in(values: Chosen | None, sets: Sets | None) -> list[str]:
+    """The values that are named, one by one or in sets."""
+    return [*(values or ()), *(value for members in sets or () for value in members)]
+
+
 def largest_count(counts: ValueCounts, sets: Sequence[Sequence[str]] | None) -> Ints:
     """Per class the most people that hold one value, or that hold any value of one set; missing is no value.
 
@@ -195,6 +210,16 @@ def kernel_attribute(model: SensitiveModel, context: Context) -> str | None:
     if model.attribute is not None:
         return model.attribute
     return next(iter(context.domains)) if len(context.domains) == 1 else None
+
+
+def reference_shares(model: SensitiveModel, context: Context) -> tuple[str, list[Fraction]] | None:
+    """The attribute of a kernel rule and each code's share of the reference; None where that is not known."""
+    attribute = kernel_attribute(model, context)
+    if attribute is None or attribute not in context.reference:
+        return None
+    counts = [0, *context.reference[attribute][1:].tolist()]
+    total = sum(counts)
+    return (attribute, [Fraction(count, total) for count in counts]) if total else None
 
 
 def share_rules(

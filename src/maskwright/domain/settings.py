@@ -12,18 +12,43 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from maskwright.domain.exact import short_repr
+from maskwright.domain.shown import public_names
 from maskwright.errors import MaskwrightError, PolicyError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # pydantic has no public name for it
 
 _LITERAL = re.compile(r"'([^']+)'")
 TAG = "\x1f"  # begins the name of a choice in a tagged union: a step of pydantic's path that no user wrote
 
 
-class Settings(BaseModel):
+class ExplainedType(ModelMetaclass):
+    """Settings that are written in Python are refused in one line, as those of a policy file are."""
+
+    def __call__(cls: type[BaseModel], *values: Any, **settings: Any) -> Any:  # type: ignore[misc]  # noqa: N805
+        """Settings by name; those without a default also in their order: `KAnonymity(5)`."""
+        if values:
+            names = [name for name, field in cls.model_fields.items() if field.is_required()]
+            if len(values) > len(names):
+                known = f"takes {', '.join(names)}" if names else "takes none"
+                raise TypeError(f"{cls.__name__} {known} without a name; write the others as name=value")
+            settings |= dict(zip(names, values, strict=False))
+        _check_texts(settings, cls.__name__, PolicyError)
+        try:
+            return ModelMetaclass.__call__(cls, **settings)
+        except ValidationError as problem:
+            refused = explained_refusal(cls, problem, cls.__name__, PolicyError)
+        raise refused
+
+
+class Settings(BaseModel, metaclass=ExplainedType):
     model_config = ConfigDict(
         frozen=True,
         defer_build=True,  # a run uses a few of the classes; building validators for all of them costs more
@@ -32,6 +57,9 @@ class Settings(BaseModel):
         populate_by_name=True,
         protected_namespaces=(),
     )
+
+    def __dir__(self) -> list[str]:
+        return public_names(self)
 
     def options(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as plain values that a policy file can hold."""
@@ -47,6 +75,16 @@ class Registered(Settings):
     def summary_line(cls) -> str:
         """The first line of the docstring of the class."""
         return first_line(cls)
+
+
+def likely_settings(cls: type[Settings]) -> dict[str, str]:
+    """What a newcomer could begin with: something for every setting without a default."""
+    guessed = {}
+    for name, field in cls.model_fields.items():
+        if field.is_required():
+            whole = field.annotation is int
+            guessed[name] = "2" if whole else "1/2"
+    return guessed
 
 
 def docstring_of(thing: Any) -> str:
@@ -85,20 +123,47 @@ NAME = 100  # characters of a name in a message
 def parse_settings(
     cls: type[S], values: Mapping[str, Any], where: str, error: type[MaskwrightError] = PolicyError
 ) -> S:
-    """Validate `values` into `cls`; the error is one line that says where, what, and what would do."""
+    """Validate `values` into `cls`; the error is one line that says where, what, and what would work."""
     if not isinstance(values, Mapping):
         raise error(f"{where}: expected a mapping of settings, got {short_repr(values)}")
+    _check_texts(values, where, error)
     try:
         return cls.model_validate(dict(values))
     except ValidationError as problem:
-        # a misspelt key also makes a required one missing: the misspelling is the better explanation
-        items = sorted(problem.errors(), key=lambda item: item["type"] != "extra_forbidden")
-        lines = [_explain(cls, item, where) for item in items]
-        refused = error(lines[0], "\n".join(lines[1:]))
+        refused = explained_refusal(cls, problem, where, error)
     except RecursionError:
         refused = error(f"{where}: nested too deeply to be read")
     # raised here, and not while the other is handled: pydantic's errors hold what Python then could never free
     raise refused
+
+
+def _check_texts(values: Any, where: str, error: type[MaskwrightError]) -> None:
+    """Refuse a text, or a key, with half a character (a lone surrogate), wherever it is nested: no file can hold it."""
+    waiting, seen = [(where, values)], set[int]()
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise error(f"{place}: half a character (a lone surrogate), which no file can hold") from None
+        elif isinstance(value, (Mapping, list, tuple)) and id(value) not in seen:
+            seen.add(id(value))  # what holds itself is refused later
+            if isinstance(value, Mapping):
+                waiting += [(place, key) for key in value]
+                waiting += [(place + (_step(k) if isinstance(k, str) else ""), v) for k, v in value.items()]
+            else:
+                waiting += [(place + _step(number), item) for number, item in enumerate(value)]
+
+
+def explained_refusal(
+    cls: type[BaseModel], problem: ValidationError, where: str, error: type[MaskwrightError]
+) -> MaskwrightError:
+    """What pydantic found as one line; the other lines are details."""
+    # a misspelt key also makes a required one missing: the misspelling is the better explanation
+    items = sorted(problem.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    lines = [_explain(cls, item, where) for item in items]
+    return error(lines[0], "\n".join(lines[1:]))
 
 
 def build_registered(

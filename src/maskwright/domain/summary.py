@@ -7,13 +7,15 @@ where they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes, Ints, ValueCounts
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, numbered_values, sorted_distinct
+from maskwright.domain.guards import Guards
 from maskwright.domain.hierarchy import Hierarchy
 
 
@@ -79,6 +81,8 @@ class Summary:
         households: whose household each row belongs to, where the policy says so; only risks are counted by it.
         personal: cells by person, where the policy names a unit. Persons are numbered by what they have.
         names: the names of these persons, where rows must be read again to be told apart by them.
+        dropped_per_person: rows left out at random of people who have more than the policy keeps of anybody.
+        guards: per sensitive attribute the nodes that guard somebody of each tuple, where a requirement names them.
     """
 
     attributes: tuple[Hierarchy, ...]
@@ -94,6 +98,13 @@ class Summary:
     households: Owned | None = None
     personal: Joint | None = None
     names: tuple[str, ...] | None = None
+    dropped_per_person: int = 0
+    guards: Mapping[str, Guards] | None = None
+
+    @property
+    def n_input(self) -> int:
+        """Rows of the input: those that were counted, and those that were left out before."""
+        return self.n_rows + self.dropped_missing + self.dropped_per_person
 
     @property
     def cells(self) -> Joint | None:
@@ -138,10 +149,12 @@ class Summary:
         kept = group_of >= 0
         rows = exact_bincount(group_of[kept], self.rows[kept], n_groups)
         sizes = exact_bincount(group_of[kept], self.sizes[kept], n_groups)
+        several = None
         if self.shared is not None:
-            sizes = sizes + _distinct(group_of[self.shared.tuples], self.shared.people, n_groups)
+            several = _pairs(group_of[self.shared.tuples], self.shared.people)
+            sizes = sizes + np.bincount(several[0], minlength=n_groups)
         sensitive = {name: self._values(name, group_of, n_groups) for name in self.sensitive}
-        return Classes(sizes, rows, sensitive)
+        return Classes(sizes, rows, sensitive, several=several)
 
     def cell_classes(self, cells: Ints, groups: Ints, rows: Ints, n_groups: int) -> Classes:
         """Sizes and sensitive counts when `rows[i]` rows of cell `cells[i]` of `cells` go to `groups[i]`."""
@@ -151,13 +164,14 @@ class Summary:
         kept = groups >= 0
         cells, groups, rows = cells[kept], groups[kept], rows[kept]
         total = exact_bincount(groups, rows, n_groups)
-        sizes, sensitive = total, {}
+        sizes, sensitive, several = total, {}, None
         if joint.people is not None:
-            sizes = _distinct(groups, joint.people[cells], n_groups)
+            several = _pairs(groups, joint.people[cells])
+            sizes = np.bincount(several[0], minlength=n_groups)
         for i, name in enumerate(self.sensitive):
             codes = joint.values[i][cells].astype(np.int64)
             sensitive[name] = self.personal_counts(name, cells, groups, codes, rows, n_groups)
-        return Classes(sizes, total, sensitive)
+        return Classes(sizes, total, sensitive, several=several)
 
     def personal_counts(
         self, name: str, cells: Ints, groups: Ints, codes: Ints, rows: Ints, n_groups: int
@@ -189,7 +203,9 @@ class Summary:
         """The people of every distinct tuple."""
         if self.shared is None:
             return self.sizes
-        return self.sizes + _distinct(self.shared.tuples, self.shared.people, self.n_tuples)
+        return self.sizes + np.bincount(
+            _pairs(self.shared.tuples, self.shared.people)[0], minlength=self.n_tuples
+        )
 
     def tuple_classes(self) -> Classes:
         """The raw table: every distinct tuple a class of its own."""
@@ -219,19 +235,22 @@ class Summary:
         )
 
 
-def _distinct(group: Ints, person: Ints, n_groups: int) -> Ints:
-    """Distinct people per group."""
+def _pairs(group: Ints, person: Ints) -> tuple[Ints, Ints]:
+    """The groups and people of rows, each pair once; a negative group is none."""
     inside = group >= 0
     n = int(person.max(initial=0)) + 1
-    pairs = np.unique(group[inside] * n + person[inside])
-    return np.bincount(pairs // n, minlength=n_groups).astype(np.int64)
+    pairs = sorted_distinct(group[inside] * n + person[inside])
+    return pairs // n, pairs % n
 
 
 def _once_per_person(group: Ints, person: Ints, code: Ints, radix: int) -> tuple[Ints, Ints]:
     """Groups and codes, each code once for each person of a group, however many rows carry it."""
     n = int(person.max(initial=0)) + 1
-    keys = np.unique(group * n + person)
-    triples = np.unique(np.searchsorted(keys, group * n + person) * radix + code)
+    if (int(group.max(initial=0)) + 1) * n * radix < 2**62:
+        triples = sorted_distinct((group * n + person) * radix + code)
+        return triples // (n * radix), triples % radix
+    keys, number = numbered_values(group * n + person)
+    triples = sorted_distinct(number * radix + code)
     return keys[triples // radix] // n, triples % radix
 
 
@@ -248,8 +267,62 @@ def personal_cells(tuples: Ints, values: NDArray[np.int32], rows: Ints, people: 
     rank = np.empty(len(has), dtype=np.int64)
     rank[np.argsort(has, kind="stable")] = np.arange(len(has))
     people = rank[people]
-    order = np.lexsort((people, *reversed(values), tuples))
+    order = _cell_order(tuples, values, people)
     return Joint(tuples[order], np.ascontiguousarray(values[:, order]), rows[order], people[order]), rank
+
+
+def _cell_order(tuples: Ints, values: NDArray[np.int32], people: Ints) -> Ints:
+    """The order of cells by tuple, values and person: by one key of all of them, where it fits into 62 bits."""
+    columns = (tuples, *values, people)
+    radices = [int(column.max(initial=0)) + 1 for column in columns]
+    if prod(radices) >= 2**62:
+        return np.lexsort(tuple(reversed(columns)))
+    key = np.zeros(len(tuples), dtype=np.int64)
+    for column, radix in zip(columns, radices, strict=True):
+        key = key * radix + column
+    return np.argsort(key)  # every cell once: no two keys are equal
+
+
+def summary_of_rows(whole: Summary, tuples: Ints, values: Ints, people: Ints) -> Summary:
+    """The summary of rows with these tuples, values (one row per sensitive attribute) and owners.
+
+    The tuples, and the number of rows of each, are those of another summary that counts people: only whose row holds
+    which value differs.
+    """
+    cells, rows = np.unique(np.stack([tuples, people, *values]), axis=1, return_counts=True)
+    personal, _ = personal_cells(cells[0], cells[2:].astype(np.int32), rows.astype(np.int64), cells[1])
+    assert personal.people is not None  # noqa: S101 - for the type checker
+    radix, n = int(personal.people.max(initial=0)) + 1, whole.n_tuples
+    pairs, at = np.unique(personal.tuples * radix + personal.people, return_inverse=True)
+    pair_tuples, pair_people = np.divmod(pairs, radix)
+    wanders = np.bincount(pair_people, minlength=radix) > 1
+    number = np.cumsum(wanders) - 1  # among those who are in several tuples
+    sensitive, shared, by_rows = {}, {}, {}
+    for (name, vc), codes in zip(whole.sensitive.items(), personal.values.astype(np.int64), strict=True):
+        held, code = np.divmod(np.unique(at.reshape(-1) * (len(vc.values) + 1) + codes), len(vc.values) + 1)
+        owner, there = pair_tuples[held], wanders[pair_people[held]]
+        ones = np.ones(int((~there).sum()), dtype=np.int64)
+        sensitive[name] = ValueCounts.collect(vc.values, n, owner[~there], code[~there], ones, vc.ordered)
+        shared[name] = (owner[there], number[pair_people[held[there]]], code[there])
+        by_rows[name] = ValueCounts.collect(vc.values, n, personal.tuples, codes, personal.rows, vc.ordered)
+    apart = wanders[pair_people]
+    return replace(
+        whole,
+        sizes=np.bincount(pair_tuples[~apart], minlength=n).astype(np.int64),
+        sensitive=sensitive,
+        shared=Shared(pair_tuples[apart], number[pair_people[apart]], int(wanders.sum()), shared)
+        if apart.any()
+        else None,
+        owned=Owned(
+            pair_tuples,
+            pair_people,
+            exact_bincount(at.reshape(-1), personal.rows, len(pairs)),
+            radix,
+            by_rows,
+        ),
+        personal=personal,
+        names=None,
+    )
 
 
 def _mixed_words(values: NDArray[np.integer]) -> NDArray[np.uint64]:

@@ -5,7 +5,7 @@ The derived attribute `symptoms=cough` is true where the set holds the value. On
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,13 +68,3 @@ class SetColumn:
         return SetColumn(
             stored["name"], tuple(stored["values"]), stored["separator"], tuple(sizes) if sizes else None
         )
-
-
-def bitmap_of(sets: Sequence[Collection[str]], values: Sequence[str]) -> list[list[int]]:
-    """For each value the list of 0 or 1, one per set: does it hold the value?"""
-    return [[int(value in members) for members in sets] for value in values]
-
-
-def from_bitmap(bits: Sequence[Sequence[int]], values: Sequence[str]) -> list[list[str]]:
-    """The sets that a bitmap stands for, each in the order of the values."""
-    return [[v for v, bit in zip(values, row, strict=True) if bit] for row in zip(*bits, strict=True)]

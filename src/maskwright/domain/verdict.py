@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import belief_text, number_text
 from maskwright.domain.promise import LABELS, Promise
 
 Measured = Fraction | int | float
@@ -68,10 +68,14 @@ class Verdict:
         sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
         if self.status is not None and not self.ok:
             sign = "FAILS"  # it is about the release as a whole
-        text = (
-            f"{self.model}{about} {sign}: worst {self.quantity} {number_text(self.worst)}, asked {self.bound}"
-        )
+        text = f"{self.model}{about} {sign}: worst {self.quantity} {self.measured_text()}, asked {self.bound}"
         return f"{text}; {LABELS[self.status]}" if self.status else text
+
+    def measured_text(self) -> str:
+        """The worst that was measured, for people: shares and beliefs in percent."""
+        if isinstance(self.worst, Fraction) and self.quantity.startswith(("share", "belief", "credibility")):
+            return belief_text(self.worst)
+        return "" if self.worst is None else number_text(self.worst)
 
     def sentence(self) -> str:
         """The result in a sentence, with what a requirement on belief rests on."""
@@ -113,3 +117,10 @@ def plain_number(value: Measured) -> int | float | str:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)  # JSON has no infinity
     return int(value)
+
+
+def parsed_number(value: str | float | int) -> Measured:
+    """What `plain_number` made JSON of."""
+    if not isinstance(value, str):
+        return value
+    return float(value) if value.strip("-") in ("inf", "nan") else Fraction(value)

@@ -24,10 +24,13 @@ from maskwright.domain.recoding_plan import GroupPlan, Plan
 from maskwright.domain.spreadsheets import Formulas
 from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import SetColumn
+from maskwright.identifiers.date_shifts import DateOffsets
+from maskwright.identifiers.pseudonyms import Pseudonyms
 from maskwright.prepare import Preparation, Repair
 from maskwright.runtime.events import Progress
 
 Format = Literal["csv", "parquet"]
+Match = Literal["is", "holds", "least", "most", "missing"]
 Kind = Literal["text", "integer", "number", "boolean", "date", "timestamp", "other"]
 
 
@@ -62,6 +65,26 @@ class ColumnInfo:
     name: str
     kind: Kind
     type: str
+
+
+Row = dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows somebody wants to look at, and in which order.
+
+    Attributes:
+        columns: what is read; nothing is read of other columns.
+        having: (column, how, text): is, holds (any part, in capitals or not), least, most (of numbers), missing.
+        order: the column by which they are sorted, numbers as numbers; None: as they stand in the table.
+        descending: the greatest first.
+    """
+
+    columns: tuple[str, ...]
+    having: tuple[tuple[str, Match, str], ...] = ()
+    order: str | None = None
+    descending: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,10 +190,12 @@ class Table(Protocol):
     """An opened source. `caller` says what was handed in: "path", "pandas", "polars", "pyarrow", "duckdb" …"""
 
     @property
-    def columns(self) -> tuple[ColumnInfo, ...]: ...
+    def columns(self) -> tuple[ColumnInfo, ...]:
+        """The columns, in their order."""
 
     @property
-    def caller(self) -> str: ...
+    def caller(self) -> str:
+        """The kind of thing that was handed in."""
 
     @property
     def format(self) -> Format:
@@ -223,6 +248,40 @@ class Engine(Protocol):
     def fold(self, table: Table, columns: Sequence[SetColumn]) -> Table:
         """A recoded table with sets in place of those columns again."""
 
+    def pseudonymise(self, table: Table, pseudonyms: Mapping[str, Pseudonyms]) -> Table:
+        """The table with the pseudonyms of their canonical values in some columns; what is missing stays so."""
+
+    def shift_dates(self, table: Table, columns: Sequence[str], person: str, offsets: DateOffsets) -> Table:
+        """The table with the days of some columns moved, all those of a person by the same; missing ones stay so.
+
+        Refuses what is no day (2026-05-31), and days of nobody, by count.
+        """
+
+    def row_texts(
+        self, table: Table, columns: Sequence[str], hashed: bool = False
+    ) -> tuple[dict[str, NDArray[np.object_]], NDArray[np.uint64]]:
+        """The canonical texts of some columns row by row, missing as None; and a hash of each whole row, if wanted.
+
+        The hash follows from what a row holds, so that rows can be put into an order that is not the table's.
+        """
+
+    def add_columns(self, table: Table, columns: Mapping[str, tuple[str, NDArray[np.object_]]]) -> Table:
+        """The table with more columns: by name the column whose type they have, and a text for each row.
+
+        Without such a column they are whole numbers. Where the texts have decimals and that type has none, they are
+        numbers of floating point.
+        """
+
+    def shown_columns(self, table: Table, columns: Mapping[str, str]) -> Table:
+        """A recoded table with these columns only: by its new name the column that each was."""
+
+    def draw_rows(self, table: Table, most: int, person: str, draw: Pseudonyms) -> Table:
+        """The table with at most so many rows of each person, every choice of them with the same chance.
+
+        The column `person` tells persons apart; rows where it is missing stay. `draw` is behind the choice: the same
+        for the same rows in any order, and a larger number keeps those of a smaller one.
+        """
+
     def coarsen(self, table: Table, hierarchies: Sequence[Hierarchy]) -> Table:
         """The table with columns that show the ground values of cut hierarchies (`Hierarchy.cut_at`).
 
@@ -234,11 +293,19 @@ class Engine(Protocol):
     ) -> list[dict[str, str | None]]:
         """A few rows as canonical text, for before/after examples; nothing is read of columns that are not named."""
 
-    def sample_table(self, table: Table, rows: int) -> Any:
-        """So many rows drawn at random, the same ones each time, as a table that `open` reads like the source."""
+    def look_up(self, table: Table, wanted: Wanted, first: int, rows: int) -> tuple[list[Row], int]:
+        """Some rows as canonical text, from number `first` on of those that are wanted; and how many are."""
 
-    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int, int]:
-        """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination)."""
+    def sample_table(self, table: Table, rows: int) -> Any:
+        """Rows drawn at random, the same ones each time, as a table that `open` reads like the source."""
+
+    def uniqueness(
+        self, table: Table, columns: Sequence[str], person: str | None = None
+    ) -> tuple[int, int, int]:
+        """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination).
+
+        With the column that tells persons apart, people are counted instead of rows.
+        """
 
     def lone_values(self, table: Table, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
         """For each column, the rows whose value of it nobody else has; or its combination with those `beside` it."""
@@ -294,4 +361,5 @@ class Engine(Protocol):
     def watch(self, progress: Progress) -> AbstractContextManager[None]:
         """While the context lasts: tell how far a pass over rows is, and stop it when asked to."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give back what the engine holds."""

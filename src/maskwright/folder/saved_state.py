@@ -19,9 +19,11 @@ from maskwright.domain.grouping import (
     Trace,
     allocated_classes,
 )
+from maskwright.domain.guards import Guards
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.release import json_value
 from maskwright.domain.summary import Joint, Owned, Shared, Summary
+from maskwright.runtime import disk
 
 STATE, NAMES, CENSUS = "state.npz", "state.json", "population.npz"
 
@@ -99,13 +101,15 @@ def save_grouping(grouping: Grouping, folder: Path) -> None:
         "shared_people": s.shared.n_people if s.shared else None,
         "owned_people": s.owned.n_people if s.owned else None,
         "dropped_missing": s.dropped_missing,
+        "dropped_per_person": s.dropped_per_person,
+        "guards": None if s.guards is None else {name: one.as_dict() for name, one in s.guards.items()},
     }
     (folder / NAMES).write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
 
 
 def load_grouping(folder: Path) -> Grouping:
     """Read back what `save_grouping` wrote."""
-    words = json.loads((folder / NAMES).read_text(encoding="utf-8"))
+    words = disk.read_json(folder / NAMES)
     with np.load(folder / STATE, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
     sensitive = {
@@ -133,7 +137,8 @@ def load_grouping(folder: Path) -> Grouping:
         tuple(Hierarchy.from_dict(h) for h in words["attributes"]),
         arrays["codes"], arrays["rows"], arrays["sizes"], sensitive, shared, words["dropped_missing"],
         joint if alone else None, _owned(words.get("owned_people"), arrays, sensitive), arrays.get("weights"),
-        _households(arrays), None if alone else joint,
+        _households(arrays), None if alone else joint, dropped_per_person=words.get("dropped_per_person", 0),
+        guards=_guards(words.get("guards")),
     )  # fmt: skip
     allocation = Allocation(arrays["tuples"], arrays["groups"], arrays["cell_rows"], arrays.get("cells"))
     labels = tuple(
@@ -177,6 +182,11 @@ def _households(arrays: dict[str, Any]) -> Owned | None:
         return None
     homes = arrays["homes"]
     return Owned(arrays["home_tuples"], homes, arrays["home_rows"], int(homes.max(initial=-1)) + 1)
+
+
+def _guards(stored: dict[str, Any] | None) -> dict[str, Guards] | None:
+    """The nodes that guard somebody of each tuple, where a requirement named them."""
+    return None if stored is None else {name: Guards.from_dict(one) for name, one in stored.items()}
 
 
 def _owned(n_people: int | None, arrays: dict[str, Any], sensitive: dict[str, ValueCounts]) -> Owned | None:
@@ -228,7 +238,10 @@ def _changes(attribute: str | None, arrays: dict[str, Any]) -> Changes | None:
 
 def save_census(census: Summary, folder: Path) -> None:
     """Write the population as it was counted, for the journalist; its hierarchies are those of the grouping."""
-    np.savez(folder / CENSUS, codes=census.codes, rows=census.rows, sizes=census.sizes)
+    arrays: dict[str, Any] = {"codes": census.codes, "rows": census.rows, "sizes": census.sizes}
+    if census.shared is not None:
+        arrays |= {"tuples": census.shared.tuples, "people": census.shared.people}
+    np.savez(folder / CENSUS, **arrays)
 
 
 def load_census(folder: Path, attributes: tuple[Hierarchy, ...]) -> Summary | None:
@@ -236,4 +249,7 @@ def load_census(folder: Path, attributes: tuple[Hierarchy, ...]) -> Summary | No
     if not (folder / CENSUS).is_file():
         return None
     with np.load(folder / CENSUS, allow_pickle=False) as data:
-        return Summary(attributes, data["codes"], data["rows"], data["sizes"], {})
+        shared = None
+        if "people" in data:
+            shared = Shared(data["tuples"], data["people"], int(data["people"].max(initial=-1)) + 1)
+        return Summary(attributes, data["codes"], data["rows"], data["sizes"], {}, shared)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import json
 import os
 import re
 import secrets
@@ -28,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from maskwright.errors import DestinationError
+from maskwright.errors import DestinationError, InputError
 from maskwright.runtime import disk
 
 MARK = "maskwright-"
@@ -53,13 +52,27 @@ def release_files(folder: Path) -> set[str] | None:
     return listed
 
 
+# what reading a value raises that is valid JSON and not what was written
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a release; refused where there is none."""
+    try:
+        value = disk.read_json(path)
+    except OSError as problem:
+        raise InputError(f"{str(path)!r} cannot be read ({problem.strerror}); is this a release?") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{str(path)!r} is not a manifest of ours")
+    return value
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty where there is none."""
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(path)
+    except InputError:
         return {}
-    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True)

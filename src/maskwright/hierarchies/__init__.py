@@ -86,3 +86,43 @@ HierarchySpec = Annotated[
     Discriminator(_tag),
     BeforeValidator(_recognise),
 ]
+
+
+def intervals(*levels: Any, **settings: Any) -> Intervals:
+    """Ranges of numbers: for each level a width, or a list of cut points; `origin`, `below`, `above`, `domain`."""
+    return Intervals(intervals=levels, **settings)
+
+
+def mask(end: str = "right", **settings: Any) -> Masking:
+    """Characters hidden from one end: "right" or "left"; `by` how many at each level, `char` what replaces them."""
+    return Masking(mask=end, **settings)
+
+
+def dates(*units: str, **settings: Any) -> Dates:
+    """Coarser dates: "week", "month", "quarter", "year", "decade"; `format` says how they are written."""
+    return Dates(dates=units, **settings)
+
+
+def tree(categories: Any, **settings: Any) -> Tree:
+    """Categories within categories: `{"Europe": ["France", "Italy"], "Asia": ["Japan"]}`."""
+    return Tree(tree=categories, **settings)
+
+
+def groups(*levels: Any, **settings: Any) -> Groups:
+    """Listed sets of values: `groups([["a", "b"], ["c"]])`, or `groups({"vowel": ["a", "e"]})`."""
+    return Groups(groups=levels[0] if len(levels) == 1 else levels, **settings)
+
+
+def file(path: str, **settings: Any) -> File:
+    """A hierarchy in a CSV file: a line for each value, from the value itself to its coarsest label."""
+    return File(file=path, **settings)
+
+
+def library(name: str, **settings: Any) -> Library:
+    """A ready hierarchy: "icd-10", "countries", "zip-us", "age-groups" … (docs/hierarchies.md lists them)."""
+    return Library(library=name, **settings)
+
+
+def suppress() -> Suppress:
+    """Exact, or `*`."""
+    return Suppress()

@@ -31,7 +31,7 @@ class File(Builder):
         None,
         min_length=1,
         max_length=1,
-        description="default: semicolon, tab or comma, found out from the file",
+        description="default: semicolon, tab or comma, detected in the file",
     )
 
     def ladder(

@@ -15,6 +15,7 @@ from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
 
 MAX_LEVELS = 30
+_OTHERS = -1  # the number of the group of values that no group lists
 
 GroupLevel = dict[str, list[str]] | list[list[str]]  # groups by name, or without names
 
@@ -66,6 +67,9 @@ class Groups(Builder):
     """Groups of values, one list of groups per level."""
 
     groups: Levels = Field(description="[[a, b], [c]], or {name: [a, b]}, or a list of such levels")
+    others: str | None = Field(
+        None, min_length=1, description="the label of every value that no group of a level lists"
+    )
 
     def ladder(
         self,
@@ -77,6 +81,15 @@ class Groups(Builder):
     ) -> Ladder:
         """Label every value by its group at each level."""
         owners = [self._owners(attribute, i, missing) for i in range(len(self.groups))]
+        if self.others is not None:
+            if order is not None:
+                raise HierarchyError(
+                    f"column {attribute!r}: `others` gathers values from anywhere in the order; list them in groups, "
+                    "or remove `order`"
+                )
+            listed = dict.fromkeys(value for owner in owners for value in owner)
+            rest = dict.fromkeys(value for value in values if value and value not in missing)
+            owners = [{v: owner.get(v, _OTHERS) for v in listed | rest} for owner in owners]
         for i, owner in enumerate(owners):
             for other in owners:
                 remedy = "add them to a group of that level"
@@ -92,7 +105,8 @@ class Groups(Builder):
 
     def _named(self, i: int) -> dict[int, str]:
         level = self.groups[i]
-        return dict(enumerate(level)) if isinstance(level, dict) else {}
+        names = dict(enumerate(level)) if isinstance(level, dict) else {}
+        return names if self.others is None else {**names, _OTHERS: self.others}
 
     def _owners(self, attribute: str, i: int, missing: Collection[str]) -> dict[str, int]:
         """The group number of every listed value."""

@@ -45,6 +45,8 @@ static void free_problem(Problem *P) {
     for (int q = 0; q < P->n_rules; q++) {
         give(P->rules[q].set_start); give(P->rules[q].set_item); give(P->rules[q].weight); give(P->rules[q].reference);
         give(P->rules[q].share);
+        give(P->rules[q].lacks);
+        give(P->rules[q].bounds);
     }
     give(P->index); give(P->order); give(P->number); give(P->first); give(P->old); give(P->block); give(P->cnt);
     give(P->cnt_rows); give(P->keys); give(P->marks); give(P->entry_value); give(P->entry_count); give(P->hist);
@@ -173,16 +175,26 @@ static int singletons(Problem *P, Rule *r) {
 
 static int read_rule(Problem *P, int q, PyObject *spec) {
     Rule *r = &P->rules[q];
-    PyObject *starts, *items, *weights, *references;
+    PyObject *starts, *items, *weights, *references, *lacks;
     long long a, b, l, total, whole;
-    if (!PyArg_ParseTuple(spec, "iiiiLLLLLddiOOOO", &r->kind, &r->attr, &r->first, &r->small, &a, &b, &l, &total, &whole,
-                          &r->x, &r->y, &r->n_sets, &starts, &items, &weights, &references)) return -1;
+    if (!PyArg_ParseTuple(spec, "iiiiLLLLLddiOOOOO", &r->kind, &r->attr, &r->first, &r->small, &a, &b, &l, &total, &whole,
+                          &r->x, &r->y, &r->n_sets, &starts, &items, &weights, &references, &lacks)) return -1;
     r->a = a; r->b = b; r->l = l; r->total = total; r->whole = whole;
     r->set_start = copy_of(starts, NULL);
     r->set_item = copy_of(items, NULL);
     r->weight = copy_of(weights, NULL);
     r->reference = copy_of(references, NULL);
-    if (!r->set_start || !r->set_item || !r->weight || !r->reference) return -1;
+    r->lacks = copy_of(lacks, NULL);
+    if (!r->set_start || !r->set_item || !r->weight || !r->reference || !r->lacks) return -1;
+    for (int j = 0; r->kind == CLOSENESS && j < r->n_sets; j++) r->exceeds |= r->lacks[r->n_sets + j] > 0;
+    if (r->kind == WITHIN) {
+        uint32_t m = P->n_values[r->attr];
+        if (!(r->share = take_zero(5 * m * sizeof(double)))) return -1;
+        for (uint32_t i = 0; i < 4 * m; i++) r->share[i] = (double)r->weight[i];
+        for (uint32_t v = 1; v < m; v++) r->share[4 * m + v] = r->share[v] / r->share[2 * m + v];
+        r->share[0] = (double)INT32_MAX; /* however many are missing */
+        if (m <= TABLED && !(r->bounds = take_zero(2 * TABLED * m * sizeof(int32_t)))) return -1;
+    }
     return r->kind == CLOSENESS ? singletons(P, r) : 0;
 }
 
@@ -233,6 +245,7 @@ static PyObject *py_problem(PyObject *self, PyObject *args) {
                           &decide)) { free_problem(P); return NULL; }
     P->threshold = threshold < 1 ? 1 : threshold; P->least = least; P->limit = limit; P->n_rows = n_rows; P->n_people = n_people;
     P->memory_cap = memory;
+    P->most = INT64_MAX;
     P->units = rows != Py_None; /* scratch tables depend on it: known before any is made */
     P->decide = decide;
     Py_INCREF(decide);
@@ -291,7 +304,7 @@ static PyObject *py_check(PyObject *self, PyObject *args) {
 static void free_search(Search *S) {
     if (!S) return;
     give(S->places); give(S->status); give(S->lost); give(S->excess); give(S->totals); give(S->order); give(S->up_start);
-    give(S->up); give(S->above); give(S->down_start); give(S->down); give(S->blocks); give(S->score);
+    give(S->up); give(S->above); give(S->room); give(S->down_start); give(S->down); give(S->blocks); give(S->score);
     Py_XDECREF(S->owner);
     Py_XDECREF(S->compare);
     give(S);
@@ -339,12 +352,13 @@ static PyObject *py_search(PyObject *self, PyObject *args) {
             most += (size_t)widest;
         }
         S->above = take(8 * most);
+        S->room = least_costs(S->P, base);
         S->places = take(nodes * n);
         S->status = take_zero(nodes);
         S->lost = take_zero(8 * nodes);
         S->excess = take_zero(8 * nodes * (size_t)S->n_excess);
         S->score = take(nodes * 8);
-        bad = !S->places || !S->status || !S->lost || !S->excess || !S->score || !S->above;
+        bad = !S->places || !S->status || !S->lost || !S->excess || !S->score || !S->above || !S->room;
     }
     if (!bad) {
         uint8_t at[MAX_COLUMNS] = {0};

@@ -191,35 +191,35 @@ static int finish_mass(Problem *P, const Snap *s, const Keys *k, const int32_t *
     return 0;
 }
 
-/* Evaluate the classes that are large enough; fills slot_ok and slot_lost. Stops when *total exceeds the limit. */
-static int evaluate_slots(Problem *P, const Snap *s, uint32_t n_slots, int64_t *total) {
-    for (uint32_t j = 0; j < n_slots; j++) { P->slot_ok[j] = 1; P->slot_lost[j] = 0; }
+/* Evaluate the classes in `slot` up to `end`, which are those of the tuples `from` up to `to`; fills slot_ok and slot_lost.
+ * Stops when *total exceeds the limit. */
+static int evaluate_slots(Problem *P, const Snap *s, uint32_t from, uint32_t to, uint32_t slot, uint32_t end, int64_t *total) {
     for (int a = 0; a < P->n_attrs; a++) {
         uint32_t n_values = P->n_values[a];
         if (P->use_mask[a]) {
-            if (n_slots) memset(P->slot_mask, 0, 8 * (size_t)n_slots);
-            for (uint32_t i = 0; i < s->n; i++) {
-                int32_t slot = P->slot[P->index[i]];
-                if (slot >= 0) P->slot_mask[slot] |= s->mask[a][i];
+            if (end > slot) memset(P->slot_mask + slot, 0, sizeof *P->slot_mask * (size_t)(end - slot));
+            for (uint32_t i = from; i < to; i++) {
+                int32_t own = P->slot[P->index[i]];
+                if (own >= 0) P->slot_mask[own] |= s->mask[a][i];
             }
         } else {
-            size_t need = (size_t)n_slots * n_values;
+            size_t need = (size_t)(end - slot) * n_values;
             if (make_room((void **)&P->hist, &P->cap_hist, need, 4)) return -1;
             if (need) memset(P->hist, 0, 4 * need);
             const Entries *en = &s->entries[a];
-            for (uint32_t i = 0; i < s->n; i++) {
-                int32_t slot = P->slot[P->index[i]];
-                if (slot < 0) continue;
-                int32_t *h = P->hist + (size_t)slot * n_values;
+            for (uint32_t i = from; i < to; i++) {
+                int32_t own = P->slot[P->index[i]];
+                if (own < 0) continue;
+                int32_t *h = P->hist + (size_t)((uint32_t)own - slot) * n_values;
                 for (uint32_t e = en->start[i]; e < en->start[i + 1]; e++) h[en->value[e]] += en->count[e];
             }
         }
         for (int q = 0; q < P->n_rules; q++) {
             if (P->rules[q].kind == SIZE || P->rules[q].attr != a) continue;
-            for (uint32_t j = 0; j < n_slots; j++) {
+            for (uint32_t j = slot; j < end; j++) {
                 int64_t size = P->cnt[P->slot_pos[j]], lost;
                 int64_t rows = P->units ? P->cnt_rows[P->slot_pos[j]] : size;
-                const int32_t *h = P->use_mask[a] ? NULL : P->hist + (size_t)j * n_values;
+                const int32_t *h = P->use_mask[a] ? NULL : P->hist + (size_t)(j - slot) * n_values;
                 int ok = decide(P, q, h, P->use_mask[a] ? P->slot_mask[j] : 0, size, rows, &lost);
                 if (ok < 0) return -1;
                 if (ok) continue;
@@ -281,7 +281,15 @@ static int need_slots(Problem *P, size_t n) {
     return 0;
 }
 
-/* Decide the classes that are large enough. Returns how many fail, or -1. */
+/* The first slot of a later prefix: slots come in the order of prefixes, as places do. */
+static uint32_t slots_before(const Problem *P, const Snap *s, const Keys *k, uint32_t prefix, uint32_t slot, uint32_t n_slots) {
+    size_t place = k->dense ? prefix * (size_t)k->width : 2 * (size_t)s->start[prefix];
+    while (slot < n_slots && P->slot_pos[slot] < place) slot++;
+    return slot;
+}
+
+/* Decide the classes that are large enough, part by part: more rows suppressed than `most` are not counted to the end.
+ * Returns how many fail, or -1. */
 static int64_t check_values(Problem *P, const Snap *s, const Keys *k, int64_t large, Result *R) {
     const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
     if (need_slots(P, (size_t)large) || make_room((void **)&P->slot, &P->cap_slot, k->cap, 4)) return -1;
@@ -291,13 +299,21 @@ static int64_t check_values(Problem *P, const Snap *s, const Keys *k, int64_t la
         P->slot[h] = big ? (int32_t)n_slots : -1;
         if (big) P->slot_pos[n_slots++] = (uint32_t)h;
     }
-    if (evaluate_slots(P, s, n_slots, &R->lost)) return -1;
-    if (R->lost > P->limit) return 0;
+    if (n_slots) memset(P->slot_ok, 1, n_slots);
+    if (n_slots) memset(P->slot_lost, 0, 8 * (size_t)n_slots);
+    uint32_t part = P->most < INT64_MAX ? s->n / PARTS + 1 : s->n;
     int64_t failing = 0;
-    for (uint32_t j = 0; j < n_slots; j++) {
-        if (P->slot_ok[j]) continue;
-        if (!P->by_size) R->suppressed += rows[P->slot_pos[j]];
-        failing++;
+    for (uint32_t p = 0, slot = 0; p < s->n_pre && R->suppressed <= P->most;) {
+        uint32_t from = s->start[p], begin = slot;
+        while (p < s->n_pre && s->start[p] - from < part) p++;
+        slot = slots_before(P, s, k, p, slot, n_slots);
+        if (evaluate_slots(P, s, from, s->start[p], begin, slot, &R->lost)) return -1;
+        if (R->lost > P->limit) return 0;
+        for (uint32_t j = begin; j < slot; j++) {
+            if (P->slot_ok[j]) continue;
+            if (!P->by_size) R->suppressed += rows[P->slot_pos[j]];
+            failing++;
+        }
     }
     return failing;
 }
@@ -344,10 +360,10 @@ static int check_from(Problem *P, const Snap *s, const int32_t *places, Result *
     R->suppressed = R->lost = small;
     R->large = large;
     if (small > P->limit) { P->small_failures++; return 0; }
-    if (P->n_attrs && (failing = check_values(P, s, &k, large, R)) < 0) return -1;
+    if (P->n_attrs && small <= P->most && (failing = check_values(P, s, &k, large, R)) < 0) return -1;
     if (R->lost > P->limit) return 0;
     R->classes = P->by_size ? large : large - failing;
-    R->feasible = R->suppressed <= P->limit && R->classes > 0 && !(P->by_size && failing);
+    R->feasible = R->suppressed <= P->most && R->suppressed <= P->limit && R->classes > 0 && !(P->by_size && failing);
     if (P->star && R->feasible && R->suppressed && check_star(P, s, &k, R)) return -1;
     if (!P->costs) { sum_squares(P, &k, R); return 0; }
     if (!small && !failing) return 0;

@@ -1,4 +1,4 @@
-/* Rules decided for one class: the twin is kernels/rules.py. */
+/* Rules decided for one class: the twin is kernels/rule_checks.py. */
 
 static int64_t at_least_one(double bound) {
     double b = ceil(bound * (1 - 1e-9) - 1e-9);
@@ -78,6 +78,139 @@ static int is_close(Problem *P, const Rule *r, const int32_t *hist, int64_t n, d
     return 0;
 }
 
+#define KEPT_STEPS 4
+
+/* The most people of a class that its parts can keep when no value may have more than share[v] of them: the kept R
+ * satisfies R <= sum of min(c_v, share[v] * R), which is concave in R, so that Newton's steps from above stay above the
+ * largest such R. */
+static double most_kept(const int32_t *hist, const double *share, uint32_t n_values, double n) {
+    double kept = n;
+    for (int step = 0; step < KEPT_STEPS; step++) {
+        double full = 0, slope = 0;
+        for (uint32_t v = 0; v < n_values; v++) {
+            double c = (double)hist[v];
+            if (c <= share[v] * kept) full += c; else slope += share[v];
+        }
+        if (slope > 1 - 1e-9 || full / (1 - slope) >= kept) break;
+        kept = full / (1 - slope);
+    }
+    return kept;
+}
+
+/* The same for few people, who are whole: R <= sum of min(c_v, most people of v among R). */
+WIDE_VECTORS
+static int64_t few_kept(const int32_t *hist, const int32_t *most, uint32_t m) {
+    int32_t sum = 0;
+    for (uint32_t v = 0; v < m; v++) sum += hist[v] < most[v] ? hist[v] : most[v];
+    return sum;
+}
+
+/* How many values of a class are beyond their bounds. */
+WIDE_VECTORS
+static int outside(const int32_t *hist, const int32_t *most, const int32_t *least, uint32_t m, int absent, int *over) {
+    int many = 0, few = 0;
+    for (uint32_t v = 0; v < m; v++) {
+        many += hist[v] > most[v];
+        few += hist[v] < least[v] && (hist[v] > 0 || absent);
+    }
+    *over = many;
+    return many + few;
+}
+
+/* The most and the least people of each value among n: row n of a table that is filled as it is needed. Missing people
+ * do not count, and the mark that a row is filled has their place. */
+static const int32_t *bounds_of(const Rule *r, uint32_t m, int64_t n) {
+    int32_t *row = r->bounds + 2 * (size_t)n * m;
+    if (row[m]) return row;
+    for (uint32_t v = 1; v < m; v++) {
+        row[v] = (int32_t)((wide)n * r->weight[v] / r->weight[2 * m + v]);
+        row[m + v] = (int32_t)(((wide)n * r->weight[m + v] + r->weight[3 * m + v] - 1) / r->weight[3 * m + v]);
+    }
+    row[m] = 1;
+    return row;
+}
+
+/* is_within for a class of few people */
+static int few_within(const Rule *r, const int32_t *hist, uint32_t m, int64_t n, double *bound) {
+    const int32_t *row = bounds_of(r, m, n);
+    int over;
+    if (!outside(hist + 1, row + 1, row + m + 1, m - 1, (int)r->a, &over)) return 1;
+    int64_t kept = n;
+    for (int step = 0; over && step < 2 * KEPT_STEPS; step++) {
+        int64_t next = few_kept(hist + 1, bounds_of(r, m, kept) + 1, m - 1);
+        if (next >= kept) break;
+        kept = next;
+    }
+    *bound = (double)(n - kept);
+    if (r->a) for (uint32_t v = 1; v < m; v++) if (hist[v] < row[m + v]) {
+        double lost = (double)n - (double)hist[v] * (double)r->weight[3 * m + v] / (double)r->weight[m + v];
+        if (lost > *bound) *bound = lost;
+    }
+    return 0;
+}
+
+/* The most people of a class that parts at a distance of at most t can keep: sets whose share falls short of the
+ * reference (`lacks`, with the weights of kernels/rule_checks.py), and sets whose complement does, must not add up to
+ * more than t. Convex in the R who are kept, so that Newton's steps from above stay above the largest such R. */
+static double most_close(Problem *P, const Rule *r, const int32_t *hist, double n) {
+    uint32_t n_values = P->n_values[r->attr];
+    int64_t *sums = P->sums;
+    for (int j = 0; j < r->n_sets; j++) sums[j] = set_sum(r, j, hist, sums, n_values);
+    int m = r->n_sets;
+    const double *lacks = r->lacks, *exceeds = lacks + m, *share = exceeds + m;
+    double kept = n;
+    for (int step = 0; step < KEPT_STEPS; step++) {
+        double held = 0, asked = -r->x;
+        for (int j = 0; j < m; j++) {
+            double q = share[j], c = (double)sums[j], w = lacks[j] * (q * kept > c);
+            held += w * c;
+            asked += w * q;
+        }
+        if (r->exceeds) for (int j = 0; j < m; j++) {
+            double q = 1 - share[j], c = n - (double)sums[j], w = exceeds[j] * (q * kept > c);
+            held += w * c;
+            asked += w * q;
+        }
+        if (asked < 1e-9 || held / asked >= kept) break;
+        kept = held / asked;
+    }
+    return kept;
+}
+
+/* How many values have more than their share of n; exact, because products stay below 2^53. */
+WIDE_VECTORS
+static int beyond(const int32_t *hist, const double *num, const double *den, uint32_t n_values, double n) {
+    int many = 0, part[4] = {0, 0, 0, 0};
+    uint32_t v = 0;
+    for (; v + 4 <= n_values; v += 4)
+        for (int i = 0; i < 4; i++) part[i] += (double)hist[v + i] * den[v + i] > n * num[v + i];
+    for (; v < n_values; v++) many += (double)hist[v] * den[v] > n * num[v];
+    return many + part[0] + part[1] + part[2] + part[3];
+}
+
+/* Is the share of every value between its bounds? By code, `weight` holds the numerators of the largest and of the least
+ * shares, then the denominators, and `share` the same as doubles, then the largest shares (0 for missing, which does not
+ * count). *bound is 0 where nothing need be lost: a value that is too rare in a class may be absent in its parts. */
+static int is_within(const Rule *r, const int32_t *hist, uint32_t m, double *bound) {
+    const int64_t *most = r->weight, *least = most + m, *most_den = least + m, *least_den = most_den + m;
+    int64_t n = 0;
+    int over = 0, under = 0;
+    for (uint32_t v = 1; v < m; v++) n += hist[v];
+    if (!n) return !r->a;
+    if (n < TABLED && r->bounds) return few_within(r, hist, m, n, bound);
+    if (r->small) over = beyond(hist, r->share, r->share + 2 * m, m, (double)n);
+    else for (uint32_t v = 1; v < m; v++) over += (wide)hist[v] * most_den[v] > (wide)n * most[v];
+    if (r->l) for (uint32_t v = 1; v < m; v++)
+        under += (hist[v] || r->a) && (wide)hist[v] * least_den[v] < (wide)n * least[v];
+    if (!over && !under) return 1;
+    if (over) *bound = (double)n - most_kept(hist, r->share + 4 * m, m, (double)n);
+    if (under && r->a) for (uint32_t v = 1; v < m; v++) {
+        double lost = least[v] ? (double)n - (double)hist[v] * (double)least_den[v] / (double)least[v] : 0;
+        if (lost > *bound) *bound = lost;
+    }
+    return 0;
+}
+
 /* 1: passes, 0: fails and *lost is what any refinement loses at least, -1: error */
 static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, int64_t size, int64_t rows, int64_t *lost) {
     const Rule *r = &P->rules[number];
@@ -153,10 +286,17 @@ static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, in
         ((int32_t *)hist)[0] = saved;
         if (ok) return 1;
         bound = r->y > 0 ? (double)n * (bound - r->x) / r->y : 0;
+        if (r->first) ((int32_t *)hist)[0] = 0;
+        bound = fmax(bound, (double)n - most_close(P, r, hist, (double)n));
+        ((int32_t *)hist)[0] = saved;
         break;
     }
+    case WITHIN:
+        if (is_within(r, hist, n_values, &bound)) return 1;
+        if (bound <= 0) return 0;
+        break;
     }
     *lost = at_least_one(bound);
-    if (*lost > rows) *lost = rows;
+    if (rows - *lost < P->threshold) *lost = rows; /* what could be kept is too small for a class */
     return 0;
 }

@@ -1,6 +1,9 @@
 /* Dive and sweep: the twin is methods/sweep.py. */
 
 enum { ROWS, HEIGHT, SQUARES, CLASSES, SUPPRESSED };
+#define SAMPLED 8   /* every so many nodes are counted to the end */
+#define TELLING 0.4 /* of what a node suppresses, its refinements lose as much */
+
 enum { CHECKED = 1, FEASIBLE = 2 };
 
 typedef struct {
@@ -9,9 +12,10 @@ typedef struct {
     int kind, product, exact, width, n_cols, n_excess; /* n_excess: 0 where nothing can be suppressed */
     int64_t n_nodes, stride[MAX_COLUMNS], checked, best, position;
     uint8_t *places, *status;
-    int64_t *lost, *excess, *totals, *above;
+    int64_t *lost, *excess, *totals, *above, *room; /* room: what a suppressed row adds at least, by column and place */
     int32_t *order, *up_start, *up, *down_start, *down;
     int32_t base[MAX_COLUMNS]; /* where a column's places begin in totals, blocks, up_start and down_start */
+    double lost_whole, gone_whole; /* of nodes that were counted to the end: rows lost in refinements, rows suppressed */
     double *blocks, *score, factor[MAX_COLUMNS], divisor[MAX_COLUMNS], best_value, least_open;
     int64_t best_vector[MAX_COLUMNS], best_suppressed;
 } Search;
@@ -105,8 +109,34 @@ static void vector_of(const Search *S, const uint8_t *place, const Result *R, in
     }
 }
 
-/* Check a node once: two columns at a time, where that can decide, else all of them. *value is its score when it is feasible. */
-static int visit(Search *S, int64_t node, int64_t *vector, double *value) {
+/* What suppression adds at least to the cost of a row, by column and place. */
+static int64_t *least_costs(const Problem *P, int n_places) {
+    int64_t *room = take_zero(8 * (size_t)(n_places + 1)), *at = room;
+    for (int c = 0; room && c < P->n_cols; c++) for (int p = 0; p < P->shape[c]; p++, at++) {
+        const int64_t *cost = P->costs ? P->cost[c] + (size_t)p * (size_t)P->n_codes[c] : NULL;
+        for (int32_t v = 0; cost && v < P->n_codes[c]; v++)
+            if (!v || P->cap[c] - cost[v] < *at) *at = P->cap[c] - cost[v];
+    }
+    return room;
+}
+
+/* The most rows that a node may suppress to be as good as the best, or one that is not much smaller. */
+static int64_t rows_to_win(const Search *S, const uint8_t *place) {
+    if (S->best < 0 || S->kind != ROWS || !S->n_excess) return INT64_MAX;
+    int64_t low = 0, high = S->P->n_rows + 1, v[MAX_COLUMNS];
+    double worse = S->best_value + 1e-9 * fabs(S->best_value);
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        for (int c = 0; c < S->n_cols; c++)
+            v[c] = S->totals[S->base[c] + place[c]] + middle * S->room[S->base[c] + place[c]];
+        if (value_of(S, v) > worse) high = middle; else low = middle;
+    }
+    return low;
+}
+
+/* Check a node once: two columns at a time, where that can decide, else all of them. *value is its score when it is feasible;
+ * with `to_win` a node that cannot win may count as one that is not. */
+static int visit(Search *S, int64_t node, int64_t *vector, double *value, int to_win) {
     const uint8_t *place = S->places + node * S->n_cols;
     int32_t places[MAX_COLUMNS];
     Result R;
@@ -115,7 +145,12 @@ static int visit(Search *S, int64_t node, int64_t *vector, double *value) {
     S->checked++;
     S->status[node] |= CHECKED;
     if (fails > 0) { S->lost[node] = S->P->limit + 1; return 0; }
+    /* what a whole count says of refinements may be worth it: nodes that are counted anyway tell */
+    int whole = !to_win || S->checked % SAMPLED == 0 || S->lost_whole > TELLING * S->gone_whole;
+    S->P->most = whole ? INT64_MAX : rows_to_win(S, place);
     if (fails < 0 || check_node(S->P, places, &R)) return -1;
+    if (whole && R.lost <= S->P->limit) { S->lost_whole += (double)R.lost; S->gone_whole += (double)R.suppressed; }
+    S->P->most = INT64_MAX;
     if (R.lost > S->lost[node]) S->lost[node] = R.lost;
     for (int c = 0; c < S->n_excess; c++) {
         int64_t *x = &S->excess[node * S->n_cols + c];
@@ -140,7 +175,7 @@ static int visit(Search *S, int64_t node, int64_t *vector, double *value) {
 static int dive(Search *S, int64_t node, const double *spread, int64_t max_checks) {
     int64_t here[MAX_COLUMNS] = {0}, there[MAX_COLUMNS] = {0};
     double here_value = 0, there_value = 0;
-    if (!(S->status[node] & CHECKED) && visit(S, node, here, &here_value)) return -1;
+    if (!(S->status[node] & CHECKED) && visit(S, node, here, &here_value, 0)) return -1;
     if (!(S->status[node] & FEASIBLE)) return 0;
     here_value = S->score[node];
     uint8_t refused[MAX_COLUMNS][256];
@@ -166,7 +201,7 @@ static int dive(Search *S, int64_t node, const double *spread, int64_t max_check
         if (target < 0) return 0;
         int seen = S->status[target] & CHECKED;
         if (seen) there_value = S->score[target]; /* from an earlier dive: good enough to steer by */
-        else if (visit(S, target, there, &there_value)) return -1;
+        else if (visit(S, target, there, &there_value, 0)) return -1;
         if ((S->status[target] & FEASIBLE) && there_value < here_value) { node = target; here_value = there_value; }
         else refused[col][to] = 1;
     }
@@ -208,7 +243,7 @@ static int sweep(Search *S, int64_t max_checks, double until, int close) {
         if (!go && (limit || close || S->P->pairs)) continue;
         if (close) { if (value < S->least_open) S->least_open = value; continue; }
         if (S->checked >= max_checks || now_s() >= until) return 0;
-        if (visit(S, node, vector, &value)) return -1;
+        if (visit(S, node, vector, &value, 1)) return -1;
     }
     return 0;
 }

@@ -6,6 +6,8 @@
 #define NEAR 1e-11
 #define PATIENCE 3 /* a snapshot is made when it was asked for more often than this */
 #define WIDTH (1 << 14) /* combinations of blocks that have a mass of their own */
+#define PARTS 32 /* of the tuples, in which values are counted */
+#define TABLED 1024 /* people of a class whose bounds on values are in a table, and values that such a table has at most */
 #define DENSE 4 /* a table with a place for every key may have so many places per tuple */
 
 typedef __int128 wide;
@@ -48,7 +50,7 @@ typedef struct Snap {
 
 typedef struct { int32_t *people; uint8_t *verdicts; } Pair; /* of columns: by codes, by places */
 
-enum { SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS };
+enum { SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS, WITHIN };
 
 typedef struct {
     int kind, attr, first, small;
@@ -58,6 +60,9 @@ typedef struct {
     int n_sets;
     uint32_t *set_start, *set_item;
     int64_t *weight, *reference;
+    double *lacks;             /* of closeness: see most_close */
+    int exceeds;               /* has any set a weight for its complement? */
+    int32_t *bounds;           /* of shares: the most and least of each value, by people; made when asked for */
     double *share;             /* of singletons with equal weights: the reference by code, else NULL */
 } Rule;
 
@@ -99,6 +104,7 @@ typedef struct {
     int64_t *sums;
     int32_t *star_hist;
     int64_t visits, merges, merge_visits;
+    int64_t most;              /* a node that suppresses more rows need not be counted to the end */
 } Problem;
 
 typedef struct {

@@ -19,10 +19,11 @@ from maskwright.domain.rules import (
     Recursive,
     Rule,
     ShareAtMost,
+    SharesWithin,
     SizeAtLeast,
 )
 from maskwright.kernels.node_check import Check, NodeProblem
-from maskwright.kernels.rule_checks import closeness_tables, largest_distance
+from maskwright.kernels.rule_checks import closeness_tables, largest_distance, shortfall_weights
 
 _lattice: Any
 try:
@@ -33,7 +34,7 @@ except ImportError:  # not compiled at installation
 FUSED = 2048  # columns are fused while their values do not make more combinations than this
 MEMORY = 1 << 29  # bytes for snapshots
 HISTOGRAMS = 1 << 26  # classes times values that the kernel may count at once
-SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS = range(6)
+SIZE, DISTINCT, SHARE, ENTROPY, RECURSIVE, CLOSENESS, WITHIN = range(7)
 
 
 def kernel_available() -> bool:
@@ -201,17 +202,29 @@ def _attribute(problem: NodeProblem, name: str) -> tuple[Any, ...]:
 
 
 def _rule(problem: NodeProblem, rule: Rule, names: list[str]) -> tuple[Any, ...]:
-    """kind, attribute, first code, small, a, b, l, total, whole, x, y, sets, starts, items, weights, references."""
-    nothing = (0, b"", b"", b"", b"")
+    """kind, attribute, first code, small, a, b, l, total, whole, x, y, sets, starts, items, weights, shares, lacks."""
+    nothing = (0, b"", b"", b"", b"", b"")
     if isinstance(rule, SizeAtLeast):
         return (SIZE, 0, 0, 0, min(rule.k, 2**62), 0, 0, 0, 0, 0.0, 0.0, *nothing)
     attribute = names.index(rule.attribute)
     if isinstance(rule, DistinctAtLeast):
         return (DISTINCT, attribute, 1, 0, 0, 0, min(rule.l, 2**62), 0, 0, 0.0, 0.0, *nothing)
     if isinstance(rule, ShareAtMost):
-        sets = (-1, b"", b"", b"", b"") if rule.sets is None else (*_sets(rule.sets), b"", b"")
+        sets = (-1, b"", b"", b"", b"", b"") if rule.sets is None else (*_sets(rule.sets), b"", b"", b"")
         a, b = rule.share.numerator, rule.share.denominator
         return (SHARE, attribute, 1, 0, a, b, 0, 0, 0, float(rule.share), 0.0, *sets)
+    if isinstance(rule, SharesWithin):
+        parts = (
+            [getattr(x, part) for x in side]
+            for part in ("numerator", "denominator")
+            for side in (rule.most, rule.least)
+        )
+        bounds = np.array(list(parts), dtype=np.int64)
+        small = int(problem.sizes.sum()) * int(bounds.max()) < 2**53
+        looks_below = any(rule.least)
+        return (
+            WITHIN, attribute, 1, small, rule.absent, 0, looks_below, 0, 0, 0.0, 0.0, 0, b"", b"", bounds, b"", b"",
+        )  # fmt: skip
     first = 0 if rule.missing == "value" else 1
     if isinstance(rule, EntropyAtLeast):
         return (ENTROPY, attribute, first, 0, 0, 0, 0, 0, 0, math.log(rule.l), 0.0, *nothing)
@@ -239,6 +252,7 @@ def _rule(problem: NodeProblem, rule: Rule, names: list[str]) -> tuple[Any, ...]
         *_sets(items),
         np.array(weight, dtype=np.int64),
         reference,
+        np.concatenate([*shortfall_weights(rule), reference / max(total, 1)]),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.exact import exact_dot
-from maskwright.domain.rules import Rule
+from maskwright.domain.rules import Rule, SizeAtLeast
 from maskwright.domain.segments import dense_numbers
 from maskwright.kernels.rule_checks import decide_classes
 
@@ -109,6 +109,8 @@ class Checker:
 
     def __init__(self, problem: NodeProblem) -> None:
         self.problem = problem
+        sizes = [rule.k for rule in problem.rules if isinstance(rule, SizeAtLeast)]
+        self._least = problem.least if problem.by_size else max(sizes, default=1)  # people of a class
         # snapshots are taken at the levels of the columns with the most values: they shrink most
         by_size = sorted(range(len(problem.columns)), key=lambda c: -len(problem.columns[c].blocks[0]))
         self._head = frozenset(by_size[: (len(by_size) + 2) // 3])
@@ -153,6 +155,7 @@ class Checker:
             ok, least = decide_classes(rule, classes)
             passes &= ok
             lost = np.maximum(lost, least)
+        lost = np.where((lost > 0) & (classes.rows - lost < self._least), classes.rows, lost)
         suppressed = ~passes
         if problem.by_size:
             suppressed = classes.sizes < problem.least

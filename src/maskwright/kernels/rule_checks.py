@@ -7,13 +7,21 @@ them. For the other rules the violation is convex, so that a class that violates
 * share: c_v − L ≤ share·(n − L), so L ≥ (c_v − share·n)/(1 − share);
 * entropy is concave: n·H ≥ (n − L)·log l, so L ≥ n·(1 − H/log l);
 * recursive: the tail of a sum is at least the sum of the tails, so L ≥ r₁ − c·tail;
-* closeness: n·d ≤ (n − L)·t + L·d_max, so L ≥ n·(d − t)/(d_max − t).
+* closeness: n·d ≤ (n − L)·t + L·d_max, so L ≥ n·(d − t)/(d_max − t); and of the R rows that remain a set S of values
+  has at most c(S), so that what the shares c(S)/R fall short of the reference, weighted, is at most t. With equal
+  weights that is exact: R is possible if and only if Σ min(c_v, q_v·R) ≥ (1 − t)·R;
+* shares within bounds: the R rows that remain satisfy R ≤ Σ min(c_v, most_v·R), also with whole people; a value
+  that must not be absent is at least a share of them, so L ≥ n − c_v/least_v. A value that is too rare but may be
+  absent loses nothing: a part can do without it.
+
+Where what could remain is smaller than the least class, nothing remains (`Checker`).
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +35,13 @@ from maskwright.domain.rules import (
     Recursive,
     Rule,
     ShareAtMost,
+    SharesWithin,
     SizeAtLeast,
 )
 
 Bools = NDArray[np.bool_]
+TABLED = 1024  # people of a class, and values, below which people are taken as whole, as in the kernel
+KEPT_STEPS = 4  # of Newton's, as in the kernel
 ALL = np.iinfo(np.int64).max  # "every row of the class", before it is cut to the class
 
 
@@ -50,6 +61,9 @@ def decide_classes(rule: Rule, classes: Classes) -> tuple[Bools, Ints]:
         passes, least = _entropy(rule, counts)
     elif isinstance(rule, Recursive):
         passes, least = _recursive(rule, counts)
+    elif isinstance(rule, SharesWithin):
+        passes, least = _shares_within(rule, counts)
+        return passes, np.minimum(classes.rows, np.where(least > 0, at_least_one(least), 0))
     else:
         passes, least = _closeness(rule, counts)
     return passes, np.where(passes, 0, np.minimum(classes.rows, at_least_one(least)))
@@ -166,7 +180,102 @@ def _closeness(rule: Closeness, counts: ValueCounts) -> tuple[Bools, NDArray[np.
             [m / max(1, int(n) * reference_total * whole) for m, n in zip(moved_exact, total, strict=True)]
         )
     room = largest_distance(rule) - float(rule.t)
-    return passes, total * (distance - float(rule.t)) / room if room > 0 else np.zeros(len(total))
+    lost = total * (distance - float(rule.t)) / room if room > 0 else np.zeros(len(total))
+    return passes, np.maximum(lost, total - _most_close(rule, (dense @ inside).astype(np.float64), total))
+
+
+def _most_close(rule: Closeness, held: NDArray[np.float64], total: Ints) -> NDArray[np.float64]:
+    """The most people of each class that parts within t can keep; `held` are those of each set of values."""
+    lacks, exceeds = shortfall_weights(rule)
+    shares = closeness_tables(rule)[2] / max(sum(rule.reference), 1)
+    n = total.astype(np.float64)
+    sides = [(lacks, shares, held), (exceeds, 1 - shares, n[:, None] - held)]
+    kept = n.copy()
+    going = np.ones(len(n), dtype=bool)
+    for _ in range(KEPT_STEPS):
+        have, asked = np.zeros(len(n)), np.full(len(n), -float(rule.t))
+        for weights, q, c in sides:
+            short = np.where(q * kept[:, None] > c, weights, 0.0)
+            have += (short * c).sum(axis=1)
+            asked += (short * q).sum(axis=1)
+        steps = have / np.where(asked < 1e-9, 1.0, asked)
+        going &= (asked >= 1e-9) & (steps < kept)
+        kept = np.where(going, steps, kept)
+    return kept
+
+
+@lru_cache(maxsize=64)
+def shortfall_weights(rule: Closeness) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """By set: the distance is at least Σ lacks·(q(S) − p(S))⁺ + Σ exceeds·(q(S̄) − p(S̄))⁺, S̄ the complement.
+
+    Both weights are the set's own, for |x| = x⁺ + (−x)⁺. Sets that part the values have as much too much as too
+    little together, so that for them the least of their weights is added to what is lacked, and nothing is exceeded.
+    """
+    first = 0 if rule.missing == "value" else 1
+    lacks = np.array([float(weight) for weight, _ in rule.sets])
+    exceeds = lacks.copy()
+    open_sets = sorted(range(len(rule.sets)), key=lambda j: len(rule.sets[j][1]))
+    while open_sets:
+        part: list[int] = []
+        seen: set[int] = set()
+        for j in open_sets:
+            codes = rule.sets[j][1]
+            if codes and seen.isdisjoint(codes):
+                part.append(j)
+                seen.update(codes)
+        if not seen.issuperset(range(first, len(rule.reference))):
+            break
+        lacks[part] += lacks[part].min()
+        exceeds[part] = 0.0
+        open_sets = [j for j in open_sets if j not in part]
+    return lacks, exceeds
+
+
+def _shares_within(rule: SharesWithin, counts: ValueCounts) -> tuple[Bools, NDArray[np.float64]]:
+    values = slice(1, len(rule.most))
+    dense = np.zeros((counts.n_classes, len(rule.most)), dtype=np.int64)
+    dense[counts.owner, counts.codes] = counts.counts
+    held = dense[:, values]
+    n = held.sum(axis=1)[:, None]
+    over = _exceeds(held, rule.most[values], n)
+    under = ~_exceeds(held, rule.least[values], n, or_equal=True)
+    if not rule.absent:
+        under &= held > 0
+    least = np.array([float(x) for x in rule.least[values]])
+    lost = np.where(over.any(axis=1), n[:, 0] - _most_within(rule, held), 0.0)
+    if rule.absent:
+        asked = np.where(least > 0, least, np.inf)
+        without = np.where(under, n - held / asked, 0.0).max(axis=1, initial=0.0)
+        lost = np.maximum(lost, without)
+    passes = np.where(n[:, 0] > 0, ~(over | under).any(axis=1), not rule.absent)
+    return passes, np.where(passes, 0.0, lost)
+
+
+def _most_within(rule: SharesWithin, held: Ints) -> NDArray[np.float64]:
+    """The most people of each class that parts can keep in which no value has more than its share."""
+    people = held.sum(axis=1)
+    few = (people < TABLED) & (len(rule.most) <= TABLED)
+    most = np.array([float(x) for x in rule.most[1:]])
+    kept, going = people.astype(np.float64), ~few
+    for _ in range(KEPT_STEPS):
+        full = held <= most * kept[:, None]
+        slope = np.where(full, 0.0, most).sum(axis=1)
+        steps = np.where(full, held, 0).sum(axis=1) / np.where(slope > 1 - 1e-9, 1.0, 1 - slope)
+        going &= (slope <= 1 - 1e-9) & (steps < kept)
+        kept = np.where(going, steps, kept)
+    whole = np.where(few, people, 0)
+    up, down = (np.array([getattr(x, part) for x in rule.most[1:]]) for part in ("numerator", "denominator"))
+    for _ in range(2 * KEPT_STEPS):
+        whole = np.minimum(whole, np.minimum(held, whole[:, None] * up // down).sum(axis=1))
+    return np.where(few, whole, kept)
+
+
+def _exceeds(held: Ints, bounds: tuple[Fraction, ...], n: Ints, or_equal: bool = False) -> Bools:
+    """held > bound·n, or ≥: in 64 bits where the products fit, else in Python's integers."""
+    num, den = ([getattr(x, part) for x in bounds] for part in ("numerator", "denominator"))
+    kind = np.int64 if _safe(int(n.max(initial=0)), max(num + den, default=1)) else object
+    left, right = held.astype(kind) * np.array(den, kind), n.astype(kind) * np.array(num, kind)
+    return np.asarray(left >= right if or_equal else left > right, dtype=bool)
 
 
 def closeness_tables(rule: Closeness) -> tuple[list[tuple[int, tuple[int, ...]]], int, Ints]:

@@ -12,6 +12,7 @@ METHODS: Registry[Method] = Registry(
         "samarati": "samarati:Samarati",
         "incognito": "incognito:Incognito",
         "local-recoding": "local_recoding:LocalRecoding",
+        "local-suppression": "local_suppression:LocalSuppression",
         "mondrian": "mondrian:Mondrian",
         "greedy-grouping": "greedy_grouping:GreedyGrouping",
         "symmetric-grouping": "symmetric_grouping:SymmetricGrouping",
@@ -19,6 +20,7 @@ METHODS: Registry[Method] = Registry(
         "alpha-k-local": "alpha_k_local:AlphaKLocal",
         "mask": "mask:Mask",
         "codip": "codip:Codip",
+        "dp-sample": "dp_sample:DpSample",
     },
 )
 

@@ -12,7 +12,7 @@ still lost, and the frontier by dynamic programming over subsets of attributes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.association import NEAR, Association, Subset, Tables
-from maskwright.domain.classes import Ints, ValueCounts
-from maskwright.domain.distances import class_distances
 
 Good = Callable[[Subset], bool]  # can a table with these attributes satisfy the requirements?
 TIE = 1e-12  # averages of mutual information that differ by less are equal on paper
@@ -98,20 +96,6 @@ def greedy_plan(association: Association, beta: Fraction, good: Good) -> GreedyP
             return GreedyPlan(tables, done, merge.union, "requirements")
         tables, done = merge.tables, done + 1
     return GreedyPlan(tables, done)
-
-
-def best_closeness(
-    candidates: Sequence[Mapping[str, ValueCounts]], names: Sequence[str], reference: Mapping[str, Ints]
-) -> Fraction | None:
-    """The least closeness of a table with these attributes over candidate classes; None without candidates.
-
-    The closeness of a candidate is the largest variational distance between a class and the whole table.
-    """
-    found = [
-        max((max(class_distances(c[name], reference[name], "equal")) for name in names), default=Fraction(0))
-        for c in candidates
-    ]
-    return min(found, default=None)
 
 
 @dataclass

@@ -20,14 +20,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
 from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
-from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Decisions, Method, Task
 from maskwright.domain.rules import DistinctAtLeast, ShareAtMost, SizeAtLeast
 from maskwright.domain.summary import Joint, Summary
@@ -171,7 +170,7 @@ class AlphaKLocal(Method):
     """Specialises groups along taxonomies from the top, taking rows back where a child fails the models.
 
     Attributes:
-        anatomize: split the groups further into buckets with so many different values of the sensitive column.
+        anatomize: split the groups further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "alpha-k-local"
@@ -254,7 +253,7 @@ class _Specialisation:
         self.task, self.requirement = task, requirement
         self.summary: Summary = rows.summary
         self.joint: Joint = rows.joint
-        self.paths = [path_down(h, task.levels.get(h.attribute)) for h in self.summary.attributes]
+        self.paths = [h.path_down(task.levels.get(h.attribute)) for h in self.summary.attributes]
         self.codes = self.summary.codes[:, self.joint.tuples]  # of each cell
         self.blocks, self.coverage = self._tables()
         weights = [task.weights.get(h.attribute, Fraction(1)) for h in self.summary.attributes]
@@ -425,7 +424,10 @@ class _Specialisation:
         return moved
 
     def grouping(self, done: list[_CellGroups]) -> Grouping:
-        """Published labels are those of the levels reached, not smaller ones that would cover the group too."""
+        """Published labels are those of the levels reached, each the smallest of its path that covers the group.
+
+        A group passes, so that it would have passed as the only child, too: it would have been specialised.
+        """
         groups = _joined(done, len(self.paths))
         order = np.lexsort((groups.owner, groups.cells))
         cells = groups.cells[order]
@@ -434,7 +436,9 @@ class _Specialisation:
         )
         labels = tuple(self._labels(groups, a) for a in range(len(self.paths)))
         classes = allocated_classes(self.summary, allocation, groups.n)
-        return Grouping(self.summary, allocation, labels, classes, search={"groups": groups.n})
+        return Grouping(
+            self.summary, allocation, labels, classes, search={"groups": groups.n}, labelling="reached"
+        )
 
     def _labels(self, groups: _CellGroups, a: int) -> Labels:
         hierarchy, path = self.summary.attributes[a], self.paths[a]
@@ -465,13 +469,3 @@ def _joined(parts: list[_CellGroups], attributes: int) -> _CellGroups:
         np.concatenate([none, *(part.owner + n for part, n in zip(parts, before, strict=False))]),
         np.concatenate([np.empty((attributes, 0), np.int64), *(part.places for part in parts)], axis=1),
     )
-
-
-def path_down(hierarchy: Hierarchy, allowed: Any) -> list[int]:
-    """The levels from the coarsest to the finest, each refining the one before (in a DAG: one such path)."""
-    numbers = range(len(hierarchy.levels)) if allowed is None else sorted(set(allowed))
-    path: list[int] = []
-    for j in sorted(numbers, key=lambda j: (-int(hierarchy.heights[j]), j)):
-        if not path or hierarchy.refines[j, path[-1]]:
-            path.append(j)
-    return path

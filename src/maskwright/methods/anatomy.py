@@ -28,6 +28,7 @@ from maskwright.methods._rows.anatomize import (
 from maskwright.methods._rows.collecting import group_ends
 from maskwright.methods._rows.group_labels import LabelStyle
 from maskwright.methods._rows.group_requirement import GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.lasting_groups import Newcomers
 from maskwright.methods._rows.row_orders import OrderName, arranged_rows
 from maskwright.methods._rows.rows import Partition, Rows, to_grouping
 from maskwright.promise.lemmas.anatomy_buckets import RANDOM_PICKS
@@ -45,9 +46,14 @@ class Anatomy(Method):
         order: of the blocks: lexicographic, or along a Hilbert curve.
         priority: the quasi-identifiers to sort by first (default: those with the fewest values first).
         labels: hierarchy (smallest block that covers the group) or ranges.
+        person: the column by which people are known again in later releases (`--after`); their groups then last.
+        newcomers: of later releases: buckets among themselves, or each alone with counterfeits.
     """
 
     name: ClassVar[str] = "anatomy"
+    proven_settings: ClassVar[frozenset[str]] = frozenset(
+        {"l", "attribute", "by", "block", "order", "priority", "labels", "person", "newcomers"}
+    )
 
     l: int | None = Field(default=None, ge=1, le=MOST)  # noqa: E741 - the literature's name
     attribute: str | None = None
@@ -56,9 +62,17 @@ class Anatomy(Method):
     order: OrderName = "lexicographic"
     priority: tuple[str, ...] | None = None
     labels: LabelStyle = "hierarchy"
+    person: str | None = None
+    newcomers: Newcomers = "buckets"
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Anatomy:
+        if self.person is not None and (self.by == "ranges" or self.block is not None or self.l is None):
+            raise ValueError(
+                "person: groups that last are made by frequency in the whole table, with a given l"
+            )
+        if self.newcomers == "alone" and self.person is None:
+            raise ValueError("newcomers: it is about releases that follow others; name the column `person`")
         if self.by == "ranges" and (self.block is not None or self.l is not None):
             raise ValueError("by: ranges sorts by the sensitive column alone; remove block and l")
         return self
@@ -78,6 +92,10 @@ class Anatomy(Method):
         members = max((len(set(s)) for s in sets or ()), default=1)
         return Fraction(math.ceil(members / largest)), None
 
+    def lasting_by(self) -> str | None:
+        """The column `person`."""
+        return self.person
+
     def most_left_out(self, task: Task) -> int | None:
         """No row is left out."""
         return 0
@@ -93,7 +111,11 @@ class Anatomy(Method):
         attribute = sensitive_attribute(task, self.attribute, self.name)
         search: dict[str, Any] = {"attribute": attribute, "by": self.by}
         trace = Trace(attribute=attribute)
-        if self.by == "ranges":
+        if task.given:
+            parts = given_groups(task, rows)
+            search |= {"l": self.l}
+            trace = Trace(attribute=attribute, distinct=self.l)
+        elif self.by == "ranges":
             parts = self._ranges(task, rows, attribute)
         else:
             l = self.l or self._by_the_models(task, attribute)  # noqa: E741
@@ -128,7 +150,9 @@ class Anatomy(Method):
             most, size = int(counts[worst].max()), int(blocks.sizes[worst])
             where = "the table" if blocks.n_groups == 1 else f"block {worst + 1} of {blocks.n_groups}"
             remedy = (
-                f"l: {size // most} would do" if size // most > 1 else "that is too often for any l above 1"
+                f"l: {size // most} would suffice"
+                if size // most > 1
+                else "that is too often for any l above 1"
             )
             larger = "" if blocks.n_groups == 1 else "; larger blocks may do"
             raise PolicyNotMet(
@@ -160,7 +184,7 @@ class Anatomy(Method):
             f"anatomy: with the rows of each person kept in different buckets, rows are left over{where} that no "
             f"bucket of {l} people with different values has room for; "
             + (
-                f"l: {smaller} would do"
+                f"l: {smaller} would suffice"
                 if smaller
                 else "optimal-lattice or mondrian keep k-anonymity in people"
             )
@@ -187,3 +211,18 @@ def cut_into_blocks(n: int, size: int) -> Partition:
     """Rows 0…n−1 in blocks of `size`; the last one holds what is left, too."""
     starts = np.arange(max(1, n // size), dtype=np.int64) * size
     return Partition(np.arange(n, dtype=np.int32), np.append(starts, n))
+
+
+def given_groups(task: Task, rows: Rows) -> Partition:
+    """The groups that follow from earlier releases: rows that are alike share the groups that they are given."""
+    joint = rows.joint
+    columns = [
+        [(None, *h.values)[code] for code in codes[joint.tuples].tolist()]
+        for h, codes in zip(task.summary.attributes, task.summary.codes, strict=True)
+    ]
+    for counts, codes in zip(task.summary.sensitive.values(), joint.values, strict=True):
+        columns.append([(None, *counts.values)[code] for code in codes.tolist()])
+    groups = [task.given[key] for key in zip(*columns, strict=True)]
+    group_of = np.empty(rows.n, dtype=np.int32)
+    group_of[np.argsort(rows.cells, kind="stable")] = np.concatenate(groups)
+    return Partition.of_groups(group_of)

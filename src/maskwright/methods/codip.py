@@ -24,7 +24,7 @@ from maskwright.domain.association import Association, Contingency, Subset, Tabl
 from maskwright.domain.distances import class_distances
 from maskwright.domain.exact import Exact, number_text
 from maskwright.domain.grouping import Grouping
-from maskwright.domain.method import Method, Piece, Task
+from maskwright.domain.method import Method, Part, Task
 from maskwright.domain.model import Need
 from maskwright.domain.projection import task_for
 from maskwright.domain.references import furnished_classes
@@ -61,7 +61,7 @@ class Projections:
     task: Task
     base: Method
     cap: int | None = None
-    made: dict[Subset, Piece] = field(default_factory=dict)
+    made: dict[Subset, Part] = field(default_factory=dict)
     refused: dict[Subset, PolicyNotMet] = field(default_factory=dict)
 
     @property
@@ -79,7 +79,7 @@ class Projections:
                 self.refused[subset] = reason
         return subset in self.made
 
-    def _make(self, subset: Subset) -> Piece:
+    def _make(self, subset: Subset) -> Part:
         task = task_for(self.task, [self.names[i] for i in subset])
         grouping = self.base.group(task)
         _refuse_failing_gates(task, grouping)
@@ -88,7 +88,7 @@ class Projections:
                 f"discernibility is {grouping.discernibility}, asked at most {self.cap}"
                 + ("; base: {objective: discernibility} may do better" if self.other_objective else "")
             )
-        return Piece("data", task, self.base, grouping)
+        return Part("data", task, self.base, grouping)
 
     @property
     def other_objective(self) -> bool:
@@ -109,7 +109,7 @@ def _refuse_failing_gates(task: Task, grouping: Grouping) -> None:
         if not verdict.ok:
             worst = "" if verdict.worst is None else f" (best reached: {number_text(verdict.worst)})"
             near = model.nearest(classes, task.context)
-            raise PolicyNotMet(verdict.sentence() + (f"; {near} would do" if near else worst))
+            raise PolicyNotMet(verdict.sentence() + (f"; {near} would suffice" if near else worst))
 
 
 @dataclass(eq=False)
@@ -234,7 +234,7 @@ class Codip(Method):
             return "whether it is published depends on how the sensitive columns go together (alpha, beta)"
         return ""
 
-    def pieces(self, task: Task) -> list[Piece]:
+    def parts(self, task: Task) -> list[Part]:
         """One table for each subset of the plan."""
         if len(task.summary.sensitive) < 2:
             raise PolicyError(
@@ -245,14 +245,14 @@ class Codip(Method):
         tables = chooser.tables()
         figures = chooser.figures(tables)
         plans = {"frontier": frontier_of(task, chooser.association, self.discernibility)}
-        pieces = []
+        parts = []
         for i, subset in enumerate(tables):
-            piece = projections.made[subset]
-            found = {**figures, **piece.grouping.search, **(plans if i == 0 else {})}
-            grouping = replace(piece.grouping, search=found)
+            part = projections.made[subset]
+            found = {**figures, **part.grouping.search, **(plans if i == 0 else {})}
+            grouping = replace(part.grouping, search=found)
             name = "data" if len(tables) == 1 else f"table-{i + 1}"
-            pieces.append(replace(piece, name=name, grouping=grouping))
-        return pieces
+            parts.append(replace(part, name=name, grouping=grouping))
+        return parts
 
 
 def association_of(task: Task) -> Association:
@@ -282,7 +282,7 @@ class Chooser:
             return self._greedy()
         if plan == "best":
             return self._best()
-        return self._given(self._attributes(plan))
+        return self._fixed_tables(self._attributes(plan))
 
     def figures(self, tables: Tables) -> dict[str, Any]:
         """What is reported of the plan."""
@@ -296,7 +296,7 @@ class Chooser:
 
     # -- the three kinds of plans ----------------------------------------------------------------------
 
-    def _given(self, tables: Tables) -> Tables:
+    def _fixed_tables(self, tables: Tables) -> Tables:
         for subset in tables:
             if not self.projections.good(subset):
                 raise self._refused(subset)
@@ -307,7 +307,7 @@ class Chooser:
             if not holds(tables, bound):
                 raise PolicyNotMet(
                     f"{WHAT[name]} of the plan is {number_text(value)}, asked at most {number_text(bound)}; {name}: "
-                    f"{_up(value)} would do, or another plan (plan: best)"
+                    f"{_up(value)} would suffice, or another plan (plan: best)"
                 )
         return tables
 
@@ -358,7 +358,7 @@ class Chooser:
         plan = " | ".join(self.projections.in_words(subset) for subset in tables)
         return PolicyNotMet(
             f"{WHAT['alpha']} is {number_text(value)}, asked at most {number_text(self.method.alpha)}; this is {what} "
-            f"(plan {plan}); alpha: {_up(value)} would do"
+            f"(plan {plan}); alpha: {_up(value)} would suffice"
         )
 
     def _attributes(self, plan: Sequence[Sequence[str]]) -> Tables:

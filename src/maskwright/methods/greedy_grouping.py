@@ -46,10 +46,13 @@ class GreedyGrouping(Method):
         order: lexicographic, or along a Hilbert curve.
         priority: the quasi-identifiers to sort by first (default: those with the fewest values first).
         labels: hierarchy (smallest block that covers the group) or ranges.
-        anatomize: split the groups further into buckets with so many different values of the sensitive column.
+        anatomize: split the groups further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "greedy-grouping"
+    proven_settings: ClassVar[frozenset[str]] = frozenset(
+        {"l", "extend", "order", "priority", "labels", "anatomize"}
+    )
 
     l: Count | None = None  # noqa: E741 - the literature's name
     extend: Exact = Field(default=0, validate_default=True)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.grouping import Grouping
+from maskwright.domain.guards import merged_guards
 from maskwright.domain.method import Rival, Task
 from maskwright.domain.sample import weight_totals
 from maskwright.domain.summary import Summary
@@ -26,10 +27,10 @@ from maskwright.errors import PolicyNotMet
 from maskwright.methods._lattice.full_domain import full_domain
 from maskwright.methods._lattice.lattice import group_tuples
 from maskwright.methods._lattice.minimal_nodes import tag_minimal_nodes
-from maskwright.methods._lattice.nodes import LISTED, MinimalNode, Nodes, NodeSearch
+from maskwright.methods._lattice.nodes import LISTED, MinimalNode, Nodes
 from maskwright.methods._lattice.rivals import by_score, rival_nodes
 from maskwright.methods._rows.anatomize import anatomize_groups
-from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.methods.optimal_lattice import NodeSearch, OptimalLattice
 
 Subset = tuple[int, ...]
 Bools = NDArray[np.bool_]
@@ -44,11 +45,10 @@ class Incognito(NodeSearch):
         suppress: small-classes removes classes with fewer than k people; failing-classes removes every class
             that fails a requirement (then absence itself is information).
         suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
-        anatomize: split the classes further into buckets with so many different values of the sensitive column.
+        anatomize: split the classes further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "incognito"
-    whole_columns: ClassVar[bool] = True
 
     def group(self, task: Task) -> Grouping:
         """Publish the best of all minimal nodes."""
@@ -89,7 +89,7 @@ class Incognito(NodeSearch):
         task = nodes.task
         if not nodes.upward:
             return False, nodes.why
-        if task.summary.shared is not None:
+        if task.summary.shared is not None or (task.census is not None and task.census.shared is not None):
             return (
                 False,
                 "some people have rows in several classes, so that frequency sets cannot be rolled up",
@@ -187,4 +187,5 @@ def roll_up(summary: Summary, keep: Sequence[int]) -> Summary:
         sensitive=classes.sensitive,
         weights=None if summary.weights is None else weight_totals(group_of, summary.weights, n_groups),
         households=None,
+        guards=merged_guards(summary.guards, group_of),
     )

@@ -1,7 +1,7 @@
 """MASK: k-anonymise on the quasi-identifiers, then disguise the classes that are not diverse [Wong et al. 2007].
 
 Every class with too many people of a sensitive set is published with the share of a class that passes: some of
-its sensitive values are replaced. The guarantee covers only an adversary who does not know MASK; for who does,
+its sensitive values are replaced. The guarantee covers only an adversary who does not know MASK; for somebody who does,
 a class that shows a high share may be a disguised one, and belief exceeds 1/l (docs, erratum W-5).
 """
 
@@ -24,7 +24,7 @@ from maskwright.domain.sensitive import Chosen, Positive
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.anatomize import sensitive_attribute
-from maskwright.methods._rows.group_requirement import refuse_unless_met
+from maskwright.methods._rows.group_requirement import refuse_guards, refuse_unless_met
 from maskwright.methods._rows.rows import Rows, rows_of
 from maskwright.methods.alpha_k_local import AlphaKLocal
 from maskwright.methods.mondrian import Mondrian
@@ -63,6 +63,7 @@ class Mask(Method):
 
     def group(self, task: Task) -> Grouping:
         """Group by the base method, then disguise the classes that are not diverse."""
+        refuse_guards(task, self.name)
         attribute = sensitive_attribute(task, self.attribute, self.name)
         ell, codes = self._target(task, attribute)
         base = self._base(task)

@@ -15,6 +15,7 @@ at no value of the table, so that it cannot say anything about one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -24,15 +25,24 @@ from pydantic import Field, model_validator
 from maskwright.domain.classes import Ints
 from maskwright.domain.grouping import Grouping, Trace
 from maskwright.domain.method import Decisions, Method, Task
-from maskwright.domain.model import fewest_rows
+from maskwright.domain.model import Model, fewest_rows
 from maskwright.domain.references import References
 from maskwright.domain.sensitive import Count
+from maskwright.domain.summary import Summary
+from maskwright.errors import PolicyError
 from maskwright.kernels import partition
 from maskwright.kernels.partition import Covers, Int32s, Mode
 from maskwright.methods._rows.anatomize import Anatomize, anatomize_eligible
 from maskwright.methods._rows.axes import Axis, axes_of, tuple_ranks
-from maskwright.methods._rows.group_labels import LabelStyle, label_covers
+from maskwright.methods._rows.group_labels import (
+    AnyStyle,
+    LabelStyle,
+    attribute_shares,
+    information_loss,
+    label_covers,
+)
 from maskwright.methods._rows.group_requirement import Bools, GroupRequirement, refuse_unless_met
+from maskwright.methods._rows.own_columns import best_of_circles, other_columns, people_task
 from maskwright.methods._rows.row_orders import arranged_cells
 from maskwright.methods._rows.rows import Partition, Rows, SplitTree, to_grouping
 from maskwright.promise.lemmas.balanced_cuts import CROSSED_CUTS, ONE_CUT
@@ -118,11 +128,15 @@ class Mondrian(Method):
         least: balanced: the fewest rows of a group (default: by the models' parameters).
         splits: balanced: mixed (thirds, fifths, sevenths near the root, so that hardly a row is dropped) or halves.
         min_child: relaxed and strict: the fewest rows of a part (default: by the models' parameters).
-        labels: hierarchy (smallest block that covers the group) or ranges.
-        anatomize: split the groups further into buckets with so many different values of the sensitive column.
+        labels: hierarchy (smallest block that covers the group), ranges, or fixed (smallest block that covers what the
+            cuts leave of the column, whatever rows lie there: their form reveals nothing about the rows).
+        anatomize: split the groups further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "mondrian"
+    proven_settings: ClassVar[frozenset[str]] = frozenset(
+        {"cut", "dimensions", "choose", "ties", "side", "least", "splits", "min_child", "labels", "anatomize"}
+    )
 
     cut: Literal["balanced", "relaxed", "strict"] = "balanced"
     dimensions: Literal["crossed", "widest", "fallback"] | None = None
@@ -132,7 +146,7 @@ class Mondrian(Method):
     least: Count | None = None
     splits: Splits = "mixed"
     min_child: int | None = Field(default=None, ge=0, le=10**9)
-    labels: LabelStyle = "hierarchy"
+    labels: AnyStyle = "hierarchy"
     anatomize: Anatomize = None
 
     @model_validator(mode="after")
@@ -146,7 +160,17 @@ class Mondrian(Method):
             raise ValueError("crossed cuts are balanced; write cut: balanced, or dimensions: fallback")
         if self.dimensions == "fallback" and self.choose == "loss":
             raise ValueError("fallback tries dimensions by their range; write choose: range")
+        if self.labels == "fixed" and self.anatomize is not None:
+            raise ValueError(
+                "the buckets of anatomize are labelled by their rows, so that labels: fixed is not possible; remove one"
+            )
         return self
+
+    def voided(self, looked: Sequence[Model], trace: Trace) -> str:
+        """Why no lemma holds: as for every method, and where labels show the cuts."""
+        if self.labels == "fixed":
+            return "no proof names labels: fixed of mondrian"
+        return super().voided(looked, trace)
 
     def decisions(self) -> Decisions:
         """Blind without models of values; with them the lemma depends on how groups are cut."""
@@ -155,17 +179,47 @@ class Mondrian(Method):
             lemma = CROSSED_CUTS if self.tried == "crossed" else ONE_CUT
         elif self.cut == "relaxed" and self.tried == "widest":
             lemma = EVEN_SPLIT
+        if self.labels == "fixed":  # they show where the cuts are, and so which were refused
+            lemma = None
         by_tuples = self.cut == "strict" and self.anatomize is None
         return Decisions(blind=True, lemma=lemma, shape="cuts", by_tuples=by_tuples, fewest=self.min_child)
 
     def most_left_out(self, task: Task) -> int | None:
         """The rows that do not fit into equal parts, where cuts are balanced."""
-        looks = any(model.about == "sensitive" for model in task.search)
-        plan = self._plan(task.summary.n_rows, fewest_rows(task.search, task.context), looks)
+        plan = self._plan(task.summary.n_rows, *_asked(task))
         return plan.dropped if plan else 0
 
     def group(self, task: Task) -> Grouping:
         """Cut all rows as long as every part satisfies the models."""
+        return self._people_first(task) if task.own else self._grouped(task)
+
+    def _people_first(self, task: Task) -> Grouping:
+        """Strict cuts along the person's own columns make circles of people, whose rows are cut along the others."""
+        if self._plan(task.summary.n_rows, *_asked(task)) is not None:
+            raise PolicyError(
+                "method mondrian: balanced cuts under a model of sensitive values cut all columns together, so that "
+                "they cannot keep the person's own columns (unit: own) alike in all rows of a person; write cut: "
+                "relaxed, or take optimal-lattice or local-recoding"
+            )
+        if self.labels == "fixed":
+            raise PolicyError(
+                "method mondrian: labels: fixed follow the cuts, and those along the columns of a person (own) are "
+                "made anew for each circle of people; write labels: hierarchy"
+            )
+        weights = attribute_shares(task)
+
+        def _of_circles(size: int) -> Grouping:
+            people, number = people_task(task)
+            first = Mondrian(cut="strict", choose=self.choose, side=self.side, min_child=size)
+            made = first._grouped(people).allocation
+            circle = np.zeros(people.summary.n_tuples, dtype=np.int64)
+            circle[made.tuples] = made.groups
+            return self._grouped(task, circle[number])
+
+        return best_of_circles(task, _of_circles, lambda made: information_loss(made, weights))
+
+    def _grouped(self, task: Task, circle: Ints | None = None) -> Grouping:
+        """The groups; `circle`: of each tuple the part that it is in from the beginning."""
         if self.ties == "random":
             order = Rows.expand(task, self.name).cells
             rows = Rows.one_of_each_cell(task.summary)
@@ -173,7 +227,7 @@ class Mondrian(Method):
             rows, order = arranged_cells(task, "lexicographic", None, self.name)
         requirement = GroupRequirement(task, rows, self.name)
         plan = self._plan(len(order), requirement.least, requirement.looks_at_values)
-        parts, found = self.partition(task, rows, order, requirement, plan)
+        parts, found = self.partition(task, rows, order, requirement, plan, circle)
         del order
         search: dict[str, Any] = {"cut": self.cut, "dimensions": self.tried, **found}
         if requirement.looks_at_values and (self.cut == "strict" or self.tried == "fallback"):
@@ -192,6 +246,8 @@ class Mondrian(Method):
         refuse_unless_met(
             task, grouping.classes, "even with all rows in one group" if found["depth"] == 0 else "mondrian"
         )
+        if self.labels == "fixed":  # then nothing is anatomized
+            return grouping
         return anatomize_eligible(task, rows, parts, self.anatomize, self.labels, grouping)
 
     @property
@@ -211,11 +267,23 @@ class Mondrian(Method):
         return self.least or max(2, fewest)
 
     def partition(
-        self, task: Task, rows: Rows, order: Int32s, requirement: GroupRequirement, plan: EvenPlan | None
+        self,
+        task: Task,
+        rows: Rows,
+        order: Int32s,
+        requirement: GroupRequirement,
+        plan: EvenPlan | None,
+        circle: Ints | None = None,
     ) -> tuple[Partition, dict[str, int]]:
         """The groups, and how they were cut. `order` lists the rows (or one of each cell again and again)."""
-        axes = axes_of(rows.summary)
-        codes = tuple_ranks(rows.summary, axes)[rows.tuples]
+        begin, summary = None, rows.summary
+        if circle is not None:  # the person's own columns were cut before
+            inside = circle[rows.tuples[order]]
+            order = order[np.argsort(inside, kind="stable")]
+            begin = np.concatenate([[0], np.cumsum(np.bincount(inside))]).astype(np.int64)
+            summary = other_columns(summary, task.own)
+        axes = axes_of(summary)
+        codes = tuple_ranks(summary, axes)[rows.tuples]
         if plan is not None and plan.dropped:
             order = order[_kept(len(order), plan.dropped, task.rng)]
             requirement = requirement.among(order)
@@ -225,14 +293,23 @@ class Mondrian(Method):
             crossed = self.tried == "crossed"
             # without crossed cuts the plan alone ends in time
             least = self._least(requirement.least) if crossed else 1
-            return Cutter(requirement, chooser, codes, mode, least, crossed).run(task, order, plan.parts)
-        least = self.min_child if self.min_child is not None else requirement.least
-        return Cutter(requirement, chooser, codes, mode, least).run(task, order, None)
+            cutter = Cutter(requirement, chooser, codes, mode, least, crossed)
+        else:
+            least = self.min_child if self.min_child is not None else requirement.least
+            cutter = Cutter(requirement, chooser, codes, mode, least)
+        whole = Regions.whole(rows.summary, axes) if self.labels == "fixed" else None
+        return cutter.run(task, order, plan.parts if plan is not None else None, whole, begin)
 
     def _chooser(self, task: Task, axes: tuple[Axis, ...], codes: Int32s, order: Int32s) -> Chooser:
         if self.tried == "fallback" or self.choose == "range" or not len(axes):
             return ByRange(axes, codes, order, every=self.tried == "fallback")
-        return ByLoss(label_covers(axes, task.levels, self.labels, task.weights), codes)
+        style: LabelStyle = "ranges" if self.labels == "ranges" else "hierarchy"
+        return ByLoss(label_covers(axes, task.levels, style, task.weights), codes)
+
+
+def _asked(task: Task) -> tuple[int, bool]:
+    """The fewest rows that the models ask of a group, and whether any looks at sensitive values."""
+    return fewest_rows(task.search, task.context), any(model.about == "sensitive" for model in task.search)
 
 
 def _kept(n: int, dropped: int, rng: np.random.Generator) -> Bools:
@@ -316,6 +393,52 @@ class Open:
         return Open(self.lo[chosen], self.hi[chosen], self.cuts[chosen], self.refusals[chosen])
 
 
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """What the cuts leave of each column to each group: the least and the largest rank, one line per group."""
+
+    low: Int32s
+    high: Int32s
+
+    @staticmethod
+    def whole(summary: Summary, axes: Sequence[Axis]) -> Regions:
+        """Of one group that was not cut: every value of the hierarchy; missing ones only where somebody misses it."""
+        missing = [bool((codes == 0).any()) for codes in summary.codes]
+        low = np.array(
+            [[0 if there or len(x.code) == 1 else 1 for there, x in zip(missing, axes, strict=True)]]
+        )
+        high = np.array([[len(axis.code) - 1 for axis in axes]])
+        return Regions(
+            low.astype(np.int32).reshape(1, len(axes)), high.astype(np.int32).reshape(1, len(axes))
+        )
+
+    def where(self, chosen: Bools) -> Regions:
+        """The chosen ones of the groups."""
+        return Regions(self.low[chosen], self.high[chosen])
+
+    def with_more(self, others: Regions) -> Regions:
+        """These, and others behind them."""
+        return Regions(np.concatenate([self.low, others.low]), np.concatenate([self.high, others.high]))
+
+    def cut(self, along: Int32s, parts: int, low: Int32s, high: Int32s, left: bool, single: Bools) -> Regions:
+        """What is left to the parts of groups that were cut, of which the least and the largest rank are given.
+
+        Only the value at which a cut was made is taken from there; with `left` it is the largest of the part before
+        the cut, otherwise the least of the part behind it (of both, where equal values were separated). Groups that
+        are not a `single` cell keep what they have: each of their cells was cut by itself.
+        """
+        result = Regions(np.repeat(self.low, parts, axis=0), np.repeat(self.high, parts, axis=0))
+        place = np.arange(len(along) * parts).reshape(len(along), parts)
+        narrow = np.flatnonzero(single)
+        for i in range(parts - 1):
+            before, behind, a = place[narrow, i], place[narrow, i + 1], along[narrow]
+            last, first = high[before, a], low[behind, a]
+            tied = last == first
+            result.high[before, a] = last if left else np.where(tied, last, first - 1)
+            result.low[behind, a] = last + 1 if left else first
+        return result
+
+
 class Cutter:
     """Cuts all groups of one depth at once, until no cut is accepted, or every crossed cut of the plan was tested.
 
@@ -337,38 +460,70 @@ class Cutter:
         self.mode, self.least, self.crossed = mode, max(1, least), crossed
 
     def run(
-        self, task: Task, order: Int32s, plan: tuple[int, ...] | None
+        self,
+        task: Task,
+        order: Int32s,
+        plan: tuple[int, ...] | None,
+        regions: Regions | None = None,
+        begin: Ints | None = None,
     ) -> tuple[Partition, dict[str, int]]:
         """The groups at the end, the depth reached, and the cuts accepted below a refused one.
 
-        Without a plan: halves as long as they are accepted.
+        Without a plan: halves as long as they are accepted. `regions`: what is left of each column to the first group;
+        `begin`: where parts begin that are cut from the start.
         """
         one = np.array([0], dtype=np.int64)
         groups = Open(one, one + len(order), one, one)
         done: list[Open] = []
+        kept: list[Regions] = []
         splits = SplitTree()
+        if begin is not None and len(begin) > 2:
+            none = np.zeros(len(begin) - 1, dtype=np.int64)
+            groups = Open(begin[:-1], begin[1:], none + 1, none)
+            splits.split(np.ones(1, dtype=bool), len(begin) - 1)
         step = crossings = 0
         cell = len(order) if self.crossed else 0
         while len(groups.lo) and (plan is None or step < len(plan)):
             task.progress.check()
             parts = 2 if plan is None else plan[step]
-            order, accepted, failed, bounds = self._cut(order, groups, parts, cell)
+            order, accepted, failed, bounds, along = self._cut(order, groups, parts, cell)
             refused = failed & ~accepted if self.crossed else np.zeros_like(accepted)
             late = failed | (groups.refusals > 0)
             done.append(groups.where(~accepted & ~refused))
+            if regions is not None:
+                single = (groups.hi - groups.lo)[accepted] <= (cell or len(order))
+                found_low, found_high = partition.segment_ranges(
+                    self.codes, order, bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
+                )
+                kept.append(regions.where(~accepted & ~refused))
+                cut = regions.where(accepted).cut(
+                    along, parts, found_low, found_high, self.mode == "le", single
+                )
+                regions = cut.with_more(regions.where(refused))
             splits.split(accepted, parts, refused, late)
             crossings += int((groups.refusals[accepted] > 0).sum())
             groups = _after(groups, accepted, refused, bounds)
             cell, step = cell // parts, step + 1
         done.append(groups)
+        if regions is not None:
+            kept.append(regions)
         lo, hi, cuts = (np.concatenate([getattr(g, name) for g in done]) for name in ("lo", "hi", "cuts"))
         found = {"depth": int(cuts.max())} | ({"crossings": crossings} if self.crossed else {})
-        return Partition.of_segments(order, lo, hi, splits), found
+        made = Partition.of_segments(order, lo, hi, splits)
+        if regions is None:
+            return made, found
+        index = np.argsort(lo, kind="stable")
+        low, high = (np.concatenate([getattr(r, end) for r in kept])[index] for end in ("low", "high"))
+        return replace(made, regions=(low, high)), found
 
-    def _cut(self, order: Int32s, groups: Open, parts: int, cell: int) -> tuple[Int32s, Bools, Bools, Ints]:
-        """Try to cut every group: the new order, which were cut, of which a cut failed the models, the bounds."""
+    def _cut(
+        self, order: Int32s, groups: Open, parts: int, cell: int
+    ) -> tuple[Int32s, Bools, Bools, Ints, Int32s]:
+        """Try to cut every group: the new order, which were cut, of which a cut failed the models, the bounds, and
+        the dimensions of the cuts."""
         lo, hi = groups.lo, groups.hi
         accepted, failed = np.zeros(len(lo), dtype=bool), np.zeros(len(lo), dtype=bool)
+        along = np.zeros(len(lo), dtype=np.int32)
         bounds = np.empty((len(lo), parts + 1), dtype=np.int64)
         large = np.flatnonzero((hi - lo) // parts >= (self.least if self.mode == "even" else 1))
         ranking = np.full((len(lo), 1), -1, dtype=np.int32)
@@ -388,7 +543,7 @@ class Cutter:
             good = self._allowed(fresh, ends, large_enough)
             failed[tried[large_enough & ~good]] = True
             accepted[tried[good]] = True
-            bounds[tried[good]] = ends[good]
+            bounds[tried[good]], along[tried[good]] = ends[good], dims[good]
             if ranking.shape[1] == 1:
                 order = fresh  # the order inside groups that are finished says nothing; refused ones keep their cells
             else:
@@ -396,7 +551,7 @@ class Cutter:
                 if turn == 0:
                     order = order.copy()  # it belongs to the caller
                 order[places] = fresh[places]
-        return order, accepted, failed, bounds[accepted]
+        return order, accepted, failed, bounds[accepted], along[accepted]
 
     def _allowed(self, fresh: Int32s, ends: Ints, large_enough: Bools) -> Bools:
         """Are all parts large enough, and do they all satisfy the models?"""

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -30,8 +30,9 @@ from pydantic import Field, model_validator
 from maskwright.domain.exact import number_text
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Decisions, Method, Rival, RowShare, Task
+from maskwright.domain.rules import Rule
 from maskwright.domain.verdict import plain_number
-from maskwright.errors import PolicyNotMet
+from maskwright.errors import MaskwrightError, NotVerified, PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
 from maskwright.kernels.node_check import Check, Checks, LatticeColumn, NodeProblem, node_checker
 from maskwright.methods._lattice import infeasibility
@@ -41,6 +42,7 @@ from maskwright.methods._lattice.node_evaluation import Evaluator, rules_of
 from maskwright.methods._lattice.objectives import Bounds, Objective, ObjectiveName, build_objective
 from maskwright.methods._lattice.sweep import FastSearch, LatticeSearch, SearchResult, Stop, dive_spreads
 from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_stars_in_buckets
+from maskwright.runtime.time_budget import TimeBudget, TimeTaken
 
 PART_NODES = (200, 4_000, 20_000)  # parts are made of columns while their own lattice stays this small
 STEPS_SHARE = 0.6  # of the time, for the descents
@@ -60,6 +62,22 @@ class Relaxed:
         return found._replace(feasible=found.lost <= self.limit, suppressed=found.lost, extra=found.excess)
 
 
+class Screened:
+    """Checks of models of which only some are rules: a kernel decides those first, and most nodes with them.
+
+    Whoever asks for more suppresses no fewer rows, so that a node at which the rules fail fails as a whole.
+    """
+
+    def __init__(self, rules: Checks, models: Evaluator) -> None:
+        self.rules, self.models = rules, models
+        self.kills = models.kills
+
+    def check(self, places: tuple[int, ...]) -> Check:
+        """Check a node by its rules, and by everything where they hold."""
+        first = self.rules.check(places)
+        return self.models.check(places) if first.feasible else first
+
+
 class Anytime(LatticeSearch):
     """A search that stops in time. `project` makes the search over some columns alone."""
 
@@ -70,7 +88,6 @@ class Anytime(LatticeSearch):
         super().__init__(lattice, bounds, checks, limit, watch)
         self.project = project
         self.lower = self._trivial()
-        self._started = time.monotonic()
         self._stop = Stop()
 
     def run(self, stop: Stop) -> SearchResult:
@@ -113,8 +130,8 @@ class Anytime(LatticeSearch):
             return
         self._told = now
         best = "none yet" if self.found.best is None else number_text(self._score())
-        at = self._stop.at
-        share = 0.0 if at is None else min(1.0, (now - self._started) / max(1e-9, at - self._started))
+        budget = self._stop.time
+        share = 0.0 if budget is None else min(1.0, budget.spent / max(1e-9, budget.seconds))
         self.watch(
             f"{self.found.checked} nodes checked, best score {best}, proven at least {number_text(self.lower)}",
             share,
@@ -122,10 +139,9 @@ class Anytime(LatticeSearch):
 
     def _until(self, share: float) -> Stop:
         """A stop after a share of the time that is left."""
-        if self._stop.at is None:
+        if self._stop.time is None:
             return self._stop
-        now = time.monotonic()
-        return Stop(self._stop.checks, now + share * (self._stop.at - now))
+        return Stop(self._stop.checks, TimeBudget(share * self._stop.time.left, time.monotonic))
 
     def _score(self) -> float:
         return float(self.bounds.objective.score(self.found.vector))
@@ -224,31 +240,22 @@ LISTED = 400_000  # lattices up to this size are searched to the end
 BUDGET_S = 50.0  # for larger ones, unless the policy says otherwise
 
 
-class OptimalLattice(Method):
-    """The best full-domain recoding that satisfies the policy, proven optimal.
+class NodeSearch(Method):
+    """The options of every search for one node of the lattice."""
 
-    Attributes:
-        objective: what is made as small as possible.
-        suppression: the share of rows that may be suppressed.
-        suppress: small-classes removes classes with fewer than k people; failing-classes removes every class
-            that fails a requirement (then absence itself is information).
-        suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
-        budget_s: stop after so many seconds with the best node found and a proven bound.
-        anatomize: split the classes further into buckets with so many different values of the sensitive column.
-    """
-
-    name: ClassVar[str] = "optimal-lattice"
+    proven_settings: ClassVar[frozenset[str]] = frozenset(
+        {"objective", "suppression", "suppress", "suppressed_rows", "anatomize"}
+    )
     whole_columns: ClassVar[bool] = True
 
     objective: ObjectiveName = "information-loss"
     suppression: RowShare = Field(default=0, validate_default=True)
     suppress: Literal["small-classes", "failing-classes"] = "small-classes"
     suppressed_rows: Literal["drop", "star"] = "drop"
-    budget_s: float | None = Field(default=None, gt=0)
     anatomize: Anatomize = None
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> OptimalLattice:
+    def _makes_sense(self) -> Self:
         return no_stars_in_buckets(self)
 
     def decisions(self) -> Decisions:
@@ -260,9 +267,45 @@ class OptimalLattice(Method):
         """The rows that may be suppressed."""
         return int(self.suppression * task.summary.n_rows)
 
+    def optimal(self) -> OptimalLattice:
+        """The optimal search with the same options: it knows how to check a node, and how to refuse."""
+        return OptimalLattice(
+            objective=self.objective,
+            suppression=self.suppression,
+            suppress=self.suppress,
+            suppressed_rows=self.suppressed_rows,
+        )
+
+    def refuse(self, task: Task) -> MaskwrightError:
+        """Why no node satisfies the policy."""
+        try:
+            found = self.optimal().group(task)
+        except PolicyNotMet as problem:
+            return problem
+        return NotVerified(f"{self.name} missed the node {list(found.levels or ())}; please report this")
+
+
+class OptimalLattice(NodeSearch):
+    """The best full-domain recoding that satisfies the policy, proven optimal.
+
+    Attributes:
+        objective: what is made as small as possible.
+        suppression: the share of rows that may be suppressed.
+        suppress: small-classes removes classes with fewer than k people; failing-classes removes every class
+            that fails a requirement (then absence itself is information).
+        suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
+        budget_s: stop after so many seconds with the best node found and a proven bound.
+        anatomize: split the classes further into buckets with this many different values of the sensitive column.
+    """
+
+    name: ClassVar[str] = "optimal-lattice"
+    proven_settings: ClassVar[frozenset[str]] = NodeSearch.proven_settings | {"budget_s"}
+
+    budget_s: float | None = Field(default=None, gt=0)
+
     def group(self, task: Task) -> Grouping:
         """Search the lattice, and publish the best node."""
-        started, cpu = time.monotonic(), time.process_time()
+        taken = TimeTaken()
         if task.summary.n_rows == 0:
             raise PolicyNotMet("the table has no rows; there is nothing to publish")
         lattice = Lattice.of(task.summary.attributes, task.levels)
@@ -273,8 +316,7 @@ class OptimalLattice(Method):
             raise self._refusal(task, lattice, problem, found)
         node = lattice.node(found.best)
         report = self._report(lattice, objective, found)
-        report["wall_s"] = time.monotonic() - started
-        report["cpu_s"] = time.process_time() - cpu
+        report |= taken.as_dict()
         grouping = full_domain(task, problem, node, found.suppressed, report)
         return anatomize_groups(task, grouping, self.anatomize) if self.anatomize else grouping
 
@@ -290,7 +332,6 @@ class OptimalLattice(Method):
         """The task as the kernels see it."""
         summary = task.summary
         rules = rules_of(list(task.search), task.context) or ()
-        names = {rule.attribute for rule in rules if hasattr(rule, "attribute")}
         columns = []
         for a, codes in enumerate(summary.codes):
             blocks = tuple(lattice.level(a, place).blocks for place in range(lattice.shape[a]))
@@ -298,24 +339,37 @@ class OptimalLattice(Method):
             if lattice.allowed[a] == (lattice.attributes[a].top,):
                 codes = np.zeros_like(codes)  # every value alike: nothing to tell apart
             columns.append(LatticeColumn(codes, blocks, costs, cap))
-        return NodeProblem(
+        problem = NodeProblem(
             tuple(columns),
             summary.rows,
             summary.sizes,
-            {name: summary.sensitive[name] for name in sorted(names)},
-            rules,
+            {},
+            (),
             max((m.least_size(task.context) for m in task.search), default=1),
             self.suppress == "small-classes",
             self.suppressed_rows == "star",
             int(self.suppression * summary.n_rows) if limit is None else limit,
         )
+        return self._asking(task, problem, rules)
 
     def checks(self, task: Task, lattice: Lattice, problem: NodeProblem) -> Checks:
         """The fastest way to check a node that is right for these models."""
-        known = rules_of(list(task.search), task.context) is not None
-        if known and task.summary.whole_tuples_are_people:
+        evaluator = Evaluator(task, problem, lattice.allowed)
+        if not task.summary.whole_tuples_are_people:
+            return evaluator
+        known = [model for model in task.search if model.kernel(task.context) is not None]
+        if len(known) == len(task.search):
             return node_checker(problem)
-        return Evaluator(task, problem, lattice.allowed)
+        rules = rules_of(known, task.context)
+        if not rules or problem.star:  # more rows in the starred group may make it pass
+            return evaluator
+        return Screened(node_checker(self._asking(task, problem, rules)), evaluator)
+
+    @staticmethod
+    def _asking(task: Task, problem: NodeProblem, rules: tuple[Rule, ...]) -> NodeProblem:
+        """The problem with these rules, and the values that they look at."""
+        names = sorted({rule.looks_at for rule in rules if rule.looks_at is not None})
+        return replace(problem, rules=rules, sensitive={name: task.summary.sensitive[name] for name in names})
 
     def _search(
         self, task: Task, lattice: Lattice, objective: Objective, problem: NodeProblem
@@ -323,7 +377,7 @@ class OptimalLattice(Method):
         bounds = Bounds(objective, lattice, problem.least, task.summary)
         listed = lattice.n_nodes <= LISTED
         budget = self.budget_s if listed or self.budget_s is not None else BUDGET_S
-        stop = Stop(at=None if budget is None else time.monotonic() + budget)
+        stop = Stop(time=None if budget is None else TimeBudget(budget, time.monotonic))
 
         def _watch(text: str, share: float) -> None:
             task.progress.share(share, text)
@@ -374,7 +428,7 @@ class OptimalLattice(Method):
     def _refusal(
         self, task: Task, lattice: Lattice, problem: NodeProblem, found: SearchResult
     ) -> PolicyNotMet:
-        """Search again for the node that suppresses least, to say what would do."""
+        """Search again for the node that suppresses least, to say what would work."""
         if not found.complete:
             return PolicyNotMet(
                 f"no node that satisfies the policy was found within {self.budget_s or BUDGET_S:g} s "

@@ -18,9 +18,10 @@ from maskwright.domain.method import Rival, Task
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyNotMet
 from maskwright.methods._lattice.full_domain import full_domain
-from maskwright.methods._lattice.nodes import Nodes, NodeSearch
+from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods._lattice.rivals import by_height, rival_nodes
 from maskwright.methods._rows.anatomize import anatomize_groups
+from maskwright.methods.optimal_lattice import NodeSearch
 
 
 class Samarati(NodeSearch):
@@ -33,11 +34,11 @@ class Samarati(NodeSearch):
             that fails a requirement (then absence itself is information).
         suppressed_rows: drop them, or publish them as `*`; then they must satisfy the policy as a group.
         conditions: rule nodes out by the two necessary conditions of p-sensitive k-anonymity first.
-        anatomize: split the classes further into buckets with so many different values of the sensitive column.
+        anatomize: split the classes further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "samarati"
-    whole_columns: ClassVar[bool] = True
+    proven_settings: ClassVar[frozenset[str]] = NodeSearch.proven_settings | {"conditions"}
 
     conditions: bool = True
 

@@ -33,10 +33,13 @@ class SymmetricGrouping(Method):
         order: lexicographic, or along a Hilbert curve.
         priority: the quasi-identifiers to sort by first (default: those with the fewest values first).
         labels: hierarchy (smallest block that covers the group) or ranges.
-        anatomize: split the groups further into buckets with so many different values of the sensitive column.
+        anatomize: split the groups further into buckets with this many different values of the sensitive column.
     """
 
     name: ClassVar[str] = "symmetric-grouping"
+    proven_settings: ClassVar[frozenset[str]] = frozenset(
+        {"ways", "min_child", "order", "priority", "labels", "anatomize"}
+    )
 
     ways: int = Field(default=2, ge=2, le=1000)
     min_child: int | None = Field(default=None, ge=0, le=10**9)

@@ -1,11 +1,12 @@
 """Utility metrics: plain functions of a grouping. One file per family, one line here."""
 
-from maskwright.domain.metric import Metric
-from maskwright.metrics.correlation import correlation_change
+from maskwright.domain.metric import Metric, MetricRegistry
 from maskwright.metrics.distributions import (
+    correlation_change,
     distribution_distance,
     earth_movers_distance,
     sensitive_distortion,
+    two_way_distance,
 )
 from maskwright.metrics.loss import (
     arx_loss,
@@ -22,9 +23,9 @@ from maskwright.metrics.loss import (
 from maskwright.metrics.prediction import predictive_utility
 from maskwright.metrics.queries import query_error
 
-METRICS: dict[str, Metric] = {
-    m.name: m
-    for m in (
+METRICS = MetricRegistry(
+    __name__,
+    (
         Metric("information-loss", information_loss, "0 = nothing lost, 1 = everything", better="low"),
         Metric("granularity", granularity, "1 = as detailed as the input, 0 = nothing left", better="high"),
         Metric("arx-loss", arx_loss, "0 = nothing lost, 1 = everything (ARX's score)", better="low"),
@@ -50,6 +51,7 @@ METRICS: dict[str, Metric] = {
         Metric("distribution-distance", distribution_distance, "0 = the same, 1 = disjoint", "low", "groups"),
         Metric("earth-movers-distance", earth_movers_distance, "0 = the same, 1 = farthest", "low", "groups"),
         Metric("correlation-change", correlation_change, "0 = the same, 1 = most", "low", "groups", True),
+        Metric("two-way-distance", two_way_distance, "0 = the same, 1 = disjoint", "low", "groups", True),
         Metric(
             "query-error", query_error, "0 = every answer is right, 1 = off by 100 %", "low", "groups", True
         ),
@@ -59,5 +61,5 @@ METRICS: dict[str, Metric] = {
         Metric(
             "sensitive-distortion", sensitive_distortion, "0 = every value is true, 1 = none is", better="low"
         ),
-    )
-}
+    ),
+)

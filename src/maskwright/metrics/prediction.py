@@ -19,6 +19,7 @@ from maskwright.domain.grouping import Grouping
 from maskwright.domain.metric import Weights
 from maskwright.errors import UsageError
 from maskwright.metrics._shared.supports import Floats, supports_of
+from maskwright.runtime.events import Progress
 
 ROWS = 10_000  # more are sampled down to this: a linear model learns no more from them
 
@@ -42,7 +43,13 @@ def predictive_utility(grouping: Grouping, weights: Weights, exact: bool = False
 
 
 def measure_prediction(
-    grouping: Grouping, target: str | None = None, *, exact: bool = False, seed: int = 1, rows: int = ROWS
+    grouping: Grouping,
+    target: str | None = None,
+    *,
+    exact: bool = False,
+    seed: int = 1,
+    rows: int = ROWS,
+    progress: Progress | None = None,
 ) -> Prediction:
     """Train on the release and on the original, test on held-out rows; `target` is a sensitive column."""
     try:
@@ -63,9 +70,12 @@ def measure_prediction(
         model.fit(features, values, sample_weight=weight)
         return float(model.score(sample.original(sample.test), sample.value[sample.test]))
 
+    progress = progress or Progress()
     with _quiet(), threadpool_limits(1):  # small matrices: threads only wait for each other
         ones = np.ones(len(sample.train))
+        progress.share(0.1, "learning from the table")
         original = _accuracy(sample.original(sample.train), sample.value[sample.train], ones)
+        progress.share(0.5, "learning from the release")
         release = _accuracy(*sample.published(exact))
     values, counts = np.unique(sample.value[sample.train], return_counts=True)
     commonest = float((sample.value[sample.test] == values[counts.argmax()]).mean())
@@ -100,7 +110,10 @@ class _LearningSample:
         if target not in summary.sensitive:
             raise UsageError(f"predictive-utility needs a sensitive column to predict; {target!r} is none")
         if summary.shared is not None or not np.array_equal(summary.rows, summary.sizes):
-            raise UsageError("predictive-utility needs one row per person")
+            raise UsageError(
+                "predictive-utility needs one row per person: rows of one person would be learned from and held out; "
+                "two-way-distance and correlation-change compare what rows show"
+            )
         tuples, groups, value, shown = _rows(grouping, target, rng)
         known = rng.permutation(np.flatnonzero(value > 0))[:most]
         cut = len(known) // 4

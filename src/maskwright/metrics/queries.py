@@ -178,7 +178,10 @@ class _QueryTable:
                 f"the workload asks for {name!r}, which is not a sensitive column of the release"
             )
         if summary.shared is not None or not np.array_equal(summary.rows, summary.sizes):
-            raise UsageError("COUNT queries need one row per person: rows and people would be mixed up")
+            raise UsageError(
+                "COUNT queries need one row per person: rows and people would be mixed up; two-way-distance and "
+                "distribution-distance compare what rows show"
+            )
         true = summary.sensitive[name]
         published = grouping.published_classes.sensitive[name]
         return _QueryTable(
@@ -269,11 +272,10 @@ def _held(table: _QueryTable, groups: Ints, wanted: Bools | None) -> Floats:
 
 
 def _shares_of_labels(grouping: Grouping, allowed: list[Bools]) -> list[Floats]:
-    """Per quasi-identifier, label × query: the share of the label's values that are asked for."""
+    """Per quasi-identifier, label × query: the share of the label's rows whose values are asked for."""
     result = []
     for supports, sets in zip(supports_of(grouping), allowed, strict=True):
-        even = supports.spread
-        result.append(np.asarray(even.sums(sets.astype(np.float64)) / np.diff(even.start)[:, None]))
+        result.append(supports.expected(sets.astype(np.float64)))
     return result
 
 

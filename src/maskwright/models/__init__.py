@@ -14,6 +14,7 @@ MODELS: Registry[Model] = Registry(
         "entropy-l-diversity": "entropy_l_diversity:EntropyLDiversity",
         "recursive-cl-diversity": "recursive_cl_diversity:RecursiveClDiversity",
         "alpha-k-anonymity": "alpha_k_anonymity:AlphaKAnonymity",
+        "personalised-privacy": "personalised_privacy:PersonalisedPrivacy",
         "p-sensitive-k-anonymity": "p_sensitive_k_anonymity:PSensitiveKAnonymity",
         "t-closeness": "t_closeness:TCloseness",
         "nt-closeness": "nt_closeness:NtCloseness",

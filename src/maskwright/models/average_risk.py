@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.domain.classes import Classes
+from maskwright.domain.classes import Classes, Ints
 from maskwright.domain.exact import text_of
 from maskwright.domain.model import Context, Model, Need
 from maskwright.domain.references import population_matches
@@ -21,7 +21,8 @@ class AverageRisk(Model):
     """Averaged over the people in the release, the risk of re-identification is at most max.
 
     It is a property of the release as a whole: all classes pass together or fail together, and the value
-    measured for each of them is the average.
+    measured for each of them is the average. Where failing classes are suppressed, those of the highest risk go
+    first, one by one, until the others pass. Whoever has rows in several classes has the highest of their risks.
 
     Attributes:
         max: the largest average risk, above 0 and at most 1.
@@ -43,17 +44,45 @@ class AverageRisk(Model):
 
     def average(self, classes: Classes, context: Context) -> Fraction:
         """The average risk of a release that is not empty."""
-        people = int(classes.sizes.sum())
+        return self._mean(classes, self._matching(classes), np.ones(classes.n, dtype=bool))
+
+    def _mean(self, classes: Classes, matching: Ints, kept: NDArray[np.bool_]) -> Fraction:
+        """The mean risk of everybody in the classes that are kept."""
+        if classes.several is None:
+            return _mean_risk(classes.sizes[kept], matching[kept])
+        owner, person = classes.several
+        alone = classes.sizes - np.bincount(owner, minlength=classes.n)
+        owner, person = owner[kept[owner]], person[kept[owner]]
+        order = np.lexsort((matching[owner], person))
+        fewest = matching[owner[order]][np.flatnonzero(np.diff(person[order], prepend=-1))]
+        people = np.concatenate([alone[kept], np.ones_like(fewest)])
+        return _mean_risk(people, np.concatenate([matching[kept], fewest]))
+
+    def _matching(self, classes: Classes) -> Ints:
+        """How many people each class's people can be taken for."""
         if self.adversary == "prosecutor":
-            return Fraction(classes.n, people)
-        matching = np.maximum(population_matches(self, classes), 1)  # the person at least
-        distinct, where = np.unique(matching, return_inverse=True)
-        sizes = np.zeros(len(distinct), dtype=np.int64)
-        np.add.at(sizes, where, classes.sizes)
-        linked = sum(
-            (Fraction(s, m) for s, m in zip(sizes.tolist(), distinct.tolist(), strict=True)), Fraction(0)
-        )
-        return linked / people
+            return classes.sizes
+        return np.maximum(population_matches(self, classes), 1)  # the person at least
+
+    def surviving(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
+        """The classes that are left when those of the highest risk are dropped until the average is low enough.
+
+        Of classes with equal risk the first go first: values have no say in it.
+        """
+        matching = self._matching(classes)
+        order = np.argsort(matching, kind="stable")
+        low, high = 0, classes.n  # the fewest that must go; the average falls with each that goes
+        while low < high:
+            middle = (low + high) // 2
+            kept = np.zeros(classes.n, dtype=bool)
+            kept[order[middle:]] = True
+            if self._mean(classes, matching, kept) <= self.max:
+                high = middle
+            else:
+                low = middle + 1
+        kept = np.zeros(classes.n, dtype=bool)
+        kept[order[low:]] = True
+        return kept
 
     def passing(self, classes: Classes, context: Context) -> NDArray[np.bool_]:
         """All classes or none, by the average over the release."""
@@ -73,3 +102,17 @@ class AverageRisk(Model):
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The average risk of these classes as `max`."""
         return f"max: {rounded_up(self.average(classes, context))}" if classes.n else None
+
+
+def _mean_risk(sizes: Ints, matching: Ints) -> Fraction:
+    """The mean over people of 1 over the people they can be taken for."""
+    people = int(sizes.sum())
+    if sizes is matching or np.array_equal(sizes, matching):
+        return Fraction(len(sizes), people)
+    distinct, where = np.unique(matching, return_inverse=True)
+    totals = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(totals, where, sizes)
+    linked = sum(
+        (Fraction(s, m) for s, m in zip(totals.tolist(), distinct.tolist(), strict=True)), Fraction(0)
+    )
+    return linked / people

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes
-from maskwright.domain.exact import exp_compared, text_of
+from maskwright.domain.exact import exp_compared, fraction_below, rational_below, text_of
 from maskwright.domain.model import Context
+from maskwright.domain.rules import DENOMINATORS, Rule, SharesWithin
 from maskwright.domain.segments import Ratios, at_most, class_max, rounded_up
-from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, value_lifts
+from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, reference_shares, value_lifts
 from maskwright.domain.verdict import Verdict
 
 
@@ -56,6 +58,26 @@ class BetaLikeness(SensitiveModel):
         gains = _largest_gain(lift)
         bound = f"at most {text_of(self.beta)}"
         return self.verdict(passes, gains, gains.argmax(), bound, "relative gain in frequency over the table")
+
+    def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule that no value has a larger share of a class than its bound; None where the table is not known."""
+        found = reference_shares(self, context)
+        if found is None:
+            return None
+        attribute, shares = found
+        return (SharesWithin(attribute, tuple(map(self._most, shares)), (Fraction(0),) * len(shares)),)
+
+    def _most(self, share: Fraction) -> Fraction:
+        """The largest share of a class that a value with this share of the table may have."""
+        bound = min(Fraction(1), rational_below(share * (1 + self.beta), DENOMINATORS - 1))
+        if not self.enhanced or share in (0, 1):
+            return bound
+
+        def _by_logarithm() -> Decimal:
+            q = Decimal(share.numerator) / share.denominator
+            return q - q * q.ln()
+
+        return min(bound, fraction_below(_by_logarithm, DENOMINATORS - 1))
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The largest gain in these classes as beta; None where the logarithmic bound fails."""

@@ -53,6 +53,13 @@ class CkSafety(SensitiveModel):
     c: Share
     k: Annotated[int, BeforeValidator(_whole), AfterValidator(_facts)]
 
+    def unfit_for_people(self) -> str:
+        """Why it is not asked of people with several rows."""
+        return (
+            "ck-safety takes everybody to have one value; require {model: belief, max: "
+            f"{text_of(self.c)}, adversary: insider, facts: {max(1, self.k)}}}, which is about some row of a person"
+        )
+
     def is_local(self) -> bool:
         """No: implications connect people of different classes."""
         return False
@@ -71,7 +78,7 @@ class CkSafety(SensitiveModel):
         )  # fmt: skip
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
-        """The most facts that these classes withstand; where they withstand none, the least c that would do."""
+        """The most facts that these classes withstand; where they withstand none, the least c that would suffice."""
         if not classes.n:
             return None
         curve = max_disclosure(self._buckets(classes), self.k).implications
@@ -89,7 +96,7 @@ class CkSafety(SensitiveModel):
             where = "1 class" if several == 1 else f"{several} classes"
             raise PolicyError(
                 f"ck-safety needs one value of {self.attribute_of(classes)!r} per person, but in {where} "
-                "somebody has several; use another model for this column, or keep one row per person"
+                "somebody has several; use another model for this column"
             )
         return counts
 

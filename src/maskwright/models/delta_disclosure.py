@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
@@ -10,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes
-from maskwright.domain.exact import exp_compared, text_of
+from maskwright.domain.exact import exp_compared, fraction_below, text_of
 from maskwright.domain.model import Context
+from maskwright.domain.rules import DENOMINATORS, Rule, SharesWithin
 from maskwright.domain.segments import class_max, class_sums
-from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, value_lifts
+from maskwright.domain.sensitive import Lifts, Positive, SensitiveModel, reference_shares, value_lifts
 from maskwright.domain.verdict import Verdict
+
+LARGEST = Fraction(
+    100
+)  # with it, and so with more, everybody's share is within the bounds: one person of 2^31 is
 
 
 class DeltaDisclosure(SensitiveModel):
@@ -62,6 +68,27 @@ class DeltaDisclosure(SensitiveModel):
         counts, whole = self.counts(classes), self.reference(classes, context)
         seen = class_sums((counts.codes > 0).astype(np.int64), counts.start)
         return np.asarray(seen == np.count_nonzero(whole[1:]))
+
+    def kernel(self, context: Context) -> tuple[Rule, ...] | None:
+        """The rule that every share is within a factor of e^delta; None where the table is not known."""
+        found = reference_shares(self, context)
+        if found is None:
+            return None
+        attribute, shares = found
+        delta = min(self.delta, LARGEST)
+        most = tuple(min(Fraction(1), self._inside(share, delta)) for share in shares)
+        least = tuple(-self._inside(-share, -delta) for share in shares)
+        return (SharesWithin(attribute, most, least, self.strict),)
+
+    @staticmethod
+    def _inside(share: Fraction, exponent: Fraction) -> Fraction:
+        """The largest fraction below share·e^exponent, which is irrational unless the share is 0."""
+
+        def _times() -> Decimal:
+            power = (Decimal(exponent.numerator) / exponent.denominator).exp()
+            return power * share.numerator / share.denominator
+
+        return fraction_below(_times, DENOMINATORS - 1) if share else share
 
     def nearest(self, classes: Classes, context: Context) -> str | None:
         """The next thousandth above the largest log-ratio as delta; None where a value is absent under `strict`."""

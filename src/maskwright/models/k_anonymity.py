@@ -73,6 +73,12 @@ class KAnonymity(Model):
         worst = int(people.argmin()) if len(people) else None
         return self.verdict(people >= self.k, people, worst, f"at least {self.k}", "people in the class")
 
+    def unfit_for_people(self) -> str:
+        """Why combinations of columns cannot be counted in people."""
+        if self.on is None:
+            return ""
+        return "somebody in several classes would count twice in `on`; require k-anonymity of all quasi-identifiers"
+
     def needs(self) -> frozenset[Need]:
         """The published labels, where `on` names combinations of columns."""
         return frozenset() if self.on is None else frozenset({"labels"})

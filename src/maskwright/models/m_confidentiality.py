@@ -1,4 +1,4 @@
-"""m-confidentiality: no credibility above 1/m, even for who knows that the method was minimal [Wong et al. 2007]."""
+"""m-confidentiality: no credibility above 1/m, even for those who know the method to be minimal [Wong et al. 2007]."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ class MConfidentiality(SensitiveModel):
     def named_values(self) -> list[str]:
         """The values in `sets`."""
         return [v for s in self.sets or () for v in s]
+
+    def unfit_for_people(self) -> str:
+        """Why it is not asked of people with several rows."""
+        largest = text_of(min(1 / self.m, Fraction(1)))
+        return (
+            "m-confidentiality counts a row for a person, so that its credibility would be too low; require "
+            f"{{model: belief, max: {largest}}}, which is about some row of a person"
+        )
 
     def check(self, classes: Classes, context: Context) -> Verdict:
         """Measure the largest credibility in each class."""

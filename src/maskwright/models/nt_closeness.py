@@ -83,7 +83,7 @@ class NtCloseness(SensitiveModel):
         for members, concerned in self._supersets(classes, context):
             if members is None:
                 reference = self.reference(classes, context)
-                yield reference, max(context.n_people, int(reference.sum())), concerned
+                yield reference, context.n_people or int(reference.sum()), concerned
             else:
                 yield _union(counts, members), int(classes.sizes[list(members)].sum()), concerned
         if context.supersets is None and classes.ancestors is not None:

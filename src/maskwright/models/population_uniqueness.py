@@ -46,7 +46,9 @@ class PopulationUniqueness(Model):
         """The estimated share of population uniques of a release that is not empty."""
         if context.sample is None:
             raise PolicyError(f"{self.name} needs to know the population; write population: {{size: 100000}}")
-        found = estimated_share(SampleCounts.of(classes.sizes, context.sample.size), self.estimator)
+        found = estimated_share(
+            SampleCounts.of_people(classes.sizes, classes.n_people, context.sample.size), self.estimator
+        )
         return Fraction(1) if found is None else min(Fraction(found), Fraction(1))
 
     def check(self, classes: Classes, context: Context) -> Verdict:

@@ -13,7 +13,16 @@ from maskwright.domain.exact import text_of
 from maskwright.domain.model import Context
 from maskwright.domain.rules import Rule
 from maskwright.domain.segments import Ratios, rounded_down
-from maskwright.domain.sensitive import Chosen, Positive, SensitiveModel, Sets, largest_count, share_rules
+from maskwright.domain.sensitive import (
+    Chosen,
+    Positive,
+    SensitiveModel,
+    Sets,
+    largest_count,
+    refuse_both_choices,
+    share_rules,
+    values_in,
+)
 from maskwright.domain.verdict import Verdict
 
 
@@ -38,13 +47,11 @@ class SimpleLDiversity(SensitiveModel):
 
     @model_validator(mode="after")
     def _one_choice(self) -> SimpleLDiversity:
-        if self.values is not None and self.sets is not None:
-            raise ValueError("give values or sets, not both; a value alone is a set of one")
-        return self
+        return refuse_both_choices(self)
 
     def named_values(self) -> list[str]:
         """The values that `values` or `sets` name."""
-        return [*(self.values or ()), *(v for s in self.sets or () for v in s)]
+        return values_in(self.values, self.sets)
 
     def _sets(self) -> tuple[tuple[str, ...], ...] | None:
         return self.sets if self.values is None else tuple((v,) for v in self.values)

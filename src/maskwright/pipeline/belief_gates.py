@@ -19,14 +19,17 @@ from maskwright.domain.adversary import Adversary, Target, drops_failing
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.domain.exact import text_of
 from maskwright.domain.model import Model
+from maskwright.domain.near_numbers import NumberWindows
 from maskwright.domain.promise import Design, Promise
 from maskwright.domain.verdict import Measured, Verdict
-from maskwright.folder.store import PRIVATE
+from maskwright.folder.store import PRIVATE, PUBLIC
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
+from maskwright.pipeline.attacking import adversary_named, attack_target, kept_parts, target_of
+from maskwright.pipeline.marginal_counts import miscounted_marginals
 from maskwright.policy.policy import Policy
-from maskwright.promise.policy_promise import promise_of
+from maskwright.promise.policy_promise import promise_of, promise_of_rows
 from maskwright.verification.against_policy import check_against_policy
+from maskwright.verification.marginal_recount import MARGINALS
 from maskwright.verification.verify import Verification, verify_folder
 
 PUBLIC_ONLY = (
@@ -58,7 +61,11 @@ def _judged(verdict: Verdict, target: Target) -> Verdict:
 
 
 def promises_of(target: Target) -> tuple[Promise, ...]:
-    """What a release promises of each sensitive attribute to somebody who knows the method."""
+    """What a release promises of each sensitive attribute to somebody who knows the method; or of every row."""
+    if target.method is not None and target.design is not None:
+        found = promise_of_rows(target.method, target.design)
+        if found is not None:
+            return (found,)
     tables, adversary = target.tables, adversary_named("knows-method")
     return tuple(
         promise_of(replace(table, beside=tables[:i] + tables[i + 1 :]), attribute, adversary)
@@ -78,13 +85,28 @@ def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
     The table that the requirement is about comes first; the others of the release are attacked together with it.
     """
     columns = [model.attribute] if model.attribute else list(target.grouping.classes.sensitive)
-    about = replace(target, secrets=dict.fromkeys(columns, model.sets))
+    secrets = {column: model.secrets_among(_values_of(target, column)) for column in columns}
+    about = replace(target, secrets=secrets)
     adversary = adversary_named(model.adversary, model.facts)
-    promises = [promise_of(about, column, adversary, model.sets, model.max) for column in columns]
+    promises = [
+        promise_of(about, column, adversary, model.sets, model.max, model.within) for column in columns
+    ]
     promise = next((p for p in promises if p.status == "measured"), promises[0])
-    found = attack_target(replace(about, beside=()), counting_attacks(adversary), adversary)
-    found = [b for b in found + _joint_beliefs(about, adversary) if b.kind != NOT_COMPUTED]
-    unknown = _unanswered(about, adversary, found, proven=promise.status == "guaranteed")
+    chosen, many = counting_attacks(adversary), ""
+    if any(isinstance(s, NumberWindows) and not s.few for s in secrets.values()):
+        chosen = [name for name in chosen if name in BY_COUNTING]
+        many = TOO_MANY_NUMBERS if target.beside or not target.grouping.summary.rows_are_people else ""
+    found = (
+        []
+        if many
+        else attack_target(replace(about, beside=()), chosen, adversary) + _joint_beliefs(about, adversary)
+    )
+    found = [b for b in found if b.kind != NOT_COMPUTED]
+    unknown = (
+        many
+        or _not_followed(about, adversary, found)
+        or _unanswered(about, adversary, found, proven=promise.status == "guaranteed")
+    )
     worst = max(found, key=lambda b: (b.worst.upper, len(ATTACKS[b.attack].takes)), default=None)
     upper = worst.worst.upper if worst else Fraction(0)
     value: Measured = upper if worst is None or worst.worst.interval is None else float(upper)
@@ -101,12 +123,38 @@ def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
         if status == "guaranteed" and not unknown and upper > _without_the_method(found):
             why += "; this contradicts the proof, please report it"
         else:  # the classes show too much: nothing is published, so that nothing is promised
-            why = f"{why}; {_instead(adversary, target.design)}"
+            why = f"{why}; {_instead(model, adversary, target.design)}"
         status = "measured"
     return Verdict(
         model.name, model.parameters(), model.attribute, ok, np.array([ok]), [value], value, 0,
         f"at most {text_of(model.max)}", f"belief ({adversary.name})", model.use, status, why, promises=tuple(promises),
     )  # fmt: skip
+
+
+BY_COUNTING = frozenset({"homogeneity", "passing-columns", "perturbed-numbers"})
+TOO_MANY_NUMBERS = (
+    "the column has too many different numbers for what several rows of a person, or several tables, tell of them, so "
+    "that the belief is taken to be 1"
+)
+
+
+def _not_followed(about: Target, adversary: Adversary, found: Sequence[Beliefs]) -> str:
+    """Why it is not known how near changed numbers bring somebody to the truth; empty: it is, or nobody asks."""
+    changed = about.perturbed.get("columns", {})
+    asked = any(n in changed and isinstance(s, NumberWindows) for n, s in (about.secrets or {}).items())
+    if not asked or not adversary.knows_method or any(b.attack == "perturbed-numbers" for b in found):
+        return ""
+    why = ATTACKS["perturbed-numbers"]().unable(about) or "it was not computed for this release"
+    return f"what the changed numbers tell is not known ({why}), so that the belief is taken to be 1"
+
+
+def _values_of(target: Target, column: str) -> tuple[str, ...]:
+    """The values of a column, in the table or as published."""
+    grouping = target.grouping
+    if column not in grouping.summary.sensitive:
+        return ()
+    values = grouping.summary.sensitive[column].values
+    return tuple(dict.fromkeys((*values, *grouping.published_classes.sensitive[column].values)))
 
 
 def _joint_beliefs(target: Target, adversary: Adversary) -> list[Beliefs]:
@@ -183,13 +231,25 @@ def _dropped_for_values(target: Target) -> bool:
     return bool(grouping.trace.dropped_for_values) or (failing and looked)
 
 
-def _instead(adversary: Adversary, design: Design | None) -> str:
+def _instead(model: BeliefAtMost, adversary: Adversary, design: Design | None) -> str:
     """What would help, of the things that this policy allows."""
     if design is not None and design.insensitive:
         return f"do not publish {design.insensitive[0]!r}, or make it a quasi-identifier"
     if design is not None and design.unit:
         return "larger classes (a larger k) leave nobody so large a part of one"
+    if model.within is not None:
+        return (
+            "larger classes (a larger k), or quasi-identifiers that say less of it, leave more to choose from"
+        )
     return INSTEAD_OF_FACTS if "facts" in adversary.knowledge else INSTEAD
+
+
+def _with_kept_marginals(result: Verification, folder: Path) -> Verification:
+    """Marginals are held against what was kept of the table, too, where it was."""
+    if not (folder / PUBLIC / MARGINALS).exists() or not (folder / PRIVATE / "state.json").exists():
+        return result
+    problem = miscounted_marginals(kept_parts(folder / PRIVATE)[0], folder / PUBLIC)
+    return replace(result, problems=(*result.problems, problem)) if problem else result
 
 
 def verify_release(
@@ -203,7 +263,7 @@ def verify_release(
         result = check_against_policy([folder], policy)
         asks = any(v.model == BeliefAtMost.name for v in result.verdicts)
         return replace(result, notes=(*result.notes, PUBLIC_ONLY)) if asks else result
-    result = verify_folder(folder, recount_only)
+    result = _with_kept_marginals(verify_folder(folder, recount_only), Path(folder))
     if not any(v.model == BeliefAtMost.name for v in result.verdicts):
         return result
     if not any((Path(folder) / PRIVATE).glob("**/state.json")):

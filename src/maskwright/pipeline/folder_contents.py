@@ -5,41 +5,38 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maskwright.domain.classes import ValueCounts
-from maskwright.domain.grouping import Grouping, exact_view
+from maskwright.domain.grouping import exact_view
+from maskwright.domain.method import Part
+from maskwright.domain.recoding_plan import Layout
 from maskwright.domain.release import Release, level_names
 from maskwright.domain.value_sets import PRESENT
 from maskwright.engines.base import Format
 from maskwright.folder import store
 from maskwright.folder.saved_state import part_folder, save_census, save_grouping
+from maskwright.identifiers.pseudonyms import Pseudonyms
 from maskwright.pipeline.job import KeepPrivate
-from maskwright.pipeline.published_tables import Layout
-from maskwright.policy.policy import Policy
+from maskwright.pipeline.marginal_counts import marginals_as_json
+from maskwright.pipeline.revealing import KEYS, keys_as_json
+from maskwright.pipeline.sequence import REGISTER, Sequel
+from maskwright.policy.policy import Policy, Unit
 from maskwright.report import write_data_card, write_report
+from maskwright.report.card import BY_CLASS
 from maskwright.report.plan_section import frontier_csv, frontier_of
 from maskwright.report.report import Examples
 from maskwright.report.search import NearbySettings
+from maskwright.verification.marginal_recount import MARGINALS
 from maskwright.verification.verify import CLASSES, REFERENCE, file_hash
 from maskwright.version import __version__
 
 MAPPING = "mapping.csv"
 HIERARCHIES = "hierarchies"
-
-
-@dataclass(frozen=True, eq=False)
-class Written:
-    """A part of a release as it was written; `classes` is what nobody can count in its tables."""
-
-    name: str
-    grouping: Grouping
-    layouts: Sequence[Layout]
-    classes: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -51,13 +48,15 @@ class Contents:
     """
 
     release: Release
-    parts: Sequence[Written]
+    parts: Sequence[Part]
     files: Mapping[str, str]  # table → file name
     format: Format
     examples: Examples
     reference: Mapping[str, Any]
     source: Mapping[str, Any]
     around: NearbySettings | None = None
+    hidden: Mapping[str, Pseudonyms] = field(default_factory=dict)  # what made the pseudonyms
+    sequel: Sequel | None = None  # its place in a sequence of releases
 
     @property
     def escaped(self) -> bool:
@@ -78,6 +77,14 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
         if v.attribute not in unheld
     ]
     dictionary = data_dictionary(release.policy, parts) | ({"escaped": True} if contents.escaped else {})
+    if contents.sequel is not None:
+        dictionary["counterfeits"] = contents.sequel.counterfeits
+    privacy = next((p.differential for p in release.promises if p.differential is not None), None)
+    if privacy is not None and release.promises[0].status == "guaranteed":
+        dictionary["differential_privacy"] = privacy.as_dict()
+    if release.policy.publish.marginals:
+        dictionary["marginals"] = MARGINALS
+        write_json(stage.public / MARGINALS, marginals_as_json(parts[0].grouping))
     write_json(stage.public / "data-dictionary.json", dictionary)
     write_data_card(stage.public / "data-card.html", dictionary, promised, release.seeded)
     mapping = release.mapping
@@ -97,14 +104,18 @@ def write_words(stage: store.Staging, contents: Contents, keep_private: KeepPriv
     for part in contents.parts:
         folder = part_folder(private, part.name, len(contents.parts))
         folder.mkdir(exist_ok=True)
-        if part.classes is not None:
-            write_json(folder / CLASSES, part.classes)
+        if part.recorded is not None:
+            write_json(folder / CLASSES, part.recorded, indent=None)  # large: this is ten times as fast
         if keep_private == "all":
             save_grouping(part.grouping, folder)
     found = frontier_of(release)
     if found is not None:
         write_json(private / "plans.json", found)
         (private / "plans.csv").write_text(frontier_csv(found), encoding="utf-8")
+    if keep_private == "all" and contents.sequel is not None:
+        write_json(private / REGISTER, contents.sequel.as_dict(), indent=None)
+    if keep_private == "all" and contents.hidden:
+        write_json(private / KEYS, keys_as_json(contents.hidden, contents.parts[0].collisions))
     if keep_private == "all" and release.target is not None and release.target.census is not None:
         save_census(release.target.census, private)
     record = release.as_dict() | {
@@ -139,7 +150,7 @@ def _write_policy(policy: Policy, private: Path) -> None:
     (private / "policy.yaml").write_text(policy.with_files(kept).to_yaml(), encoding="utf-8")
 
 
-def for_readers(parts: Sequence[Written]) -> tuple[list[Written], set[str]]:
+def for_readers(parts: Sequence[Part]) -> tuple[list[Part], set[str]]:
     """The parts as public files may describe them, and the bits (see `SetColumn`) that they must not name.
 
     A value that only dropped people have in a column of sets would otherwise be named as one that could occur.
@@ -167,7 +178,7 @@ def _only(layout: Layout, unheld: set[str]) -> Layout:
 def _public_manifest(
     folder: Path, contents: Contents, promised: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    release = contents.release
+    release, people = contents.release, contents.release.policy.people
     tables = [
         {
             "file": contents.files[layout.name],
@@ -178,7 +189,13 @@ def _public_manifest(
             "columns": list(layout.columns),
             "classes_by": list(layout.classes_by),
             "sensitive": list(layout.sensitive),
+            **(
+                {"perturbed": {n: release.policy.perturbed[n].options() for n in layout.perturbed}}
+                if layout.perturbed
+                else {}
+            ),
             "sets": [replace(s, sizes=None).as_dict() for s in layout.sets],
+            **_known_items(release.policy, layout),
         }
         for part in contents.parts
         for layout in part.layouts
@@ -190,16 +207,34 @@ def _public_manifest(
         "tables": tables,
         "promised": promised,
         "unit": release.policy.person_column is not None,
+        **({"linked": _links(people)} if people and people.publish else {}),
+        **({"known_visits": people.events} if people and people.events > 1 and not people.publish else {}),
+        **({"pseudonyms": release.policy.pseudonyms} if release.policy.pseudonyms else {}),
         "seeded": release.seeded,
+        **({"counterfeits": contents.sequel.counterfeits} if contents.sequel is not None else {}),
         "files": _file_hashes(folder),
     }
 
 
-def data_dictionary(policy: Policy, parts: Sequence[Written]) -> dict[str, Any]:
+def _known_items(policy: Policy, layout: Layout) -> dict[str, Any]:
+    """How many people hold any few values of a set, as a later `verify` must know it."""
+    there = {s.name for s in layout.sets} & policy.known_items.keys()
+    asked = {n: {"k": policy.known_items[n].k, "m": policy.known_items[n].m} for n in sorted(there)}
+    return {"known_items": asked} if asked else {}
+
+
+def _links(people: Unit) -> dict[str, Any]:
+    """What a pseudonym links, as a later `verify` must know it."""
+    return {"by": people.column, "events": people.events, **({"own": list(people.own)} if people.own else {})}
+
+
+def data_dictionary(policy: Policy, parts: Sequence[Part]) -> dict[str, Any]:
     """What each published column means now. Public: holds labels that occur in the release, nothing else."""
     columns = [column for part in parts for column in _columns(policy, part)]
     rows = [part.grouping.published_rows for part in parts]
     found: dict[str, Any] = {"columns": columns, "rows": rows[0], "recoding": policy.recoding.name}
+    if policy.about is not None and policy.about.for_readers:
+        found["about"] = policy.about.for_readers
     if len(parts) > 1:
         found["parts"] = [
             {"name": p.name, "rows": n, "sensitive": sorted({c for x in p.layouts for c in _shown(x)})}
@@ -214,7 +249,7 @@ def _shown(layout: Layout) -> list[str]:
     return [owner.get(name, name) for name in layout.sensitive]
 
 
-def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
+def _columns(policy: Policy, part: Part) -> list[dict[str, Any]]:
     shown = exact_view(part.grouping) if policy.recoding.exact else part.grouping
     names = level_names(shown) or {}
     published = {labels.attribute: labels for labels in shown.published_labels}
@@ -223,6 +258,11 @@ def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
         sets = {s.name: s for s in layout.sets}
         for name in layout.columns:
             column: dict[str, Any] = {"name": name, "table": layout.name}
+            if name in policy.pseudonyms:
+                kind = {"stable": True} if name in policy.columns and policy.columns[name].stable else {}
+                kind |= {"one_row_each": True} if name != policy.person_column else {}
+                columns.append(column | {"role": "pseudonym", "recoded": True} | kind)
+                continue
             if name not in policy.columns:
                 column |= {"role": "group", "recoded": False}
                 columns.append(column)
@@ -230,13 +270,25 @@ def _columns(policy: Policy, part: Written) -> list[dict[str, Any]]:
             column["role"] = policy.columns[name].role
             if name in sets:
                 column |= {"set_of": list(sets[name].values), "separator": sets[name].separator}
+                asked = policy.columns[name].known_items
+                if asked is not None:
+                    column["known_items"] = {"k": asked.k, "m": asked.m, "rare": asked.rare}
+            if policy.shift_dates is not None and name in policy.shift_dates.columns:
+                column["moved"] = {
+                    "within": policy.shift_dates.within,
+                    "weekdays": policy.shift_dates.weekdays,
+                }
+            if name in policy.prepare and policy.prepare[name].redact is not None:
+                column["redacted"] = True
+            if name in layout.perturbed:  # a reader must know what the values are
+                column["perturbed"] = policy.perturbed[name].in_words()
             changes = part.grouping.changes
             if changes is not None and changes.attribute == name:
                 column["distorted"] = True  # a reader must know that some values are wrong
             if name in published:
                 labels = published[name]
                 texts = {labels.texts[i] for i in np.unique(labels.of_group).tolist()}
-                column["published_as"] = names.get(name, "the label of its group")
+                column["published_as"] = names.get(name, BY_CLASS)
                 column["recoded"] = names.get(name) != "exact"
                 column["labels"] = sorted(t for t in texts if t is not None)
                 column["missing"] = None in texts
@@ -248,6 +300,6 @@ def _file_hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): file_hash(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as indented JSON."""
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
+    """Write a value as JSON."""
+    path.write_text(json.dumps(value, indent=indent, ensure_ascii=False, default=str), encoding="utf-8")

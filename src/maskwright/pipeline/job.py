@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskwright.addresses import without_passwords
 from maskwright.attacks import ATTACKS
@@ -19,6 +19,9 @@ from maskwright.errors import UsageError
 from maskwright.metrics import METRICS
 from maskwright.policy.policy import Policy
 from maskwright.runtime.memory_budget import MemoryBudget
+
+if TYPE_CHECKING:
+    from maskwright.pipeline.sequence import Sequel
 
 KeepPrivate = Literal["all", "report", "none"]  # of what a release keeps for its publisher
 
@@ -41,6 +44,13 @@ class Job:
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
     command: str | None = None  # that makes the release again; None: `maskwright anonymize`
+    after: Path | None = None  # the release that this one follows in a sequence
+    sequel: Sequel | None = None  # its place in that sequence, with the source as it is to be published
+
+    @property
+    def named_source(self) -> Any:
+        """The source as it was given."""
+        return self.source if self.sequel is None else self.sequel.source
 
     def __post_init__(self) -> None:
         MemoryBudget.of(self.memory)  # refused before anything is opened
@@ -90,4 +100,5 @@ def command_of(job: Job) -> str:
         return job.command
     seed = f" --seed {job.seed}" if job.seed is not None else ""
     engine = f" --engine {job.engine}" if job.engine is not None else ""
-    return f"maskwright anonymize {name_of(job.source)} -p policy.yaml -o release{engine}{seed}"
+    after = "" if job.after is None else f" --after {job.after.name}"
+    return f"maskwright anonymize {name_of(job.named_source)} -p policy.yaml -o release{after}{engine}{seed}"

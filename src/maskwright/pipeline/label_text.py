@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
-from maskwright.domain.grouping import Grouping, Labels, Rendering
+from maskwright.domain.grouping import Grouping, Labels, Rendering, groups_as_read
 from maskwright.domain.hierarchy import TOP, Hierarchy, Level
-from maskwright.domain.method import Piece
+from maskwright.domain.method import Part
 from maskwright.domain.summary import Summary
 from maskwright.hierarchies.builder import Ladder
 from maskwright.methods._rows.group_labels import LabelStyle, label_groups
+from maskwright.methods._rows.own_columns import labelled_alike, labels_of_people
 from maskwright.policy.binding import ladder_of
 from maskwright.policy.policy import Policy
 
@@ -48,19 +49,28 @@ class Readable:
         return tuple(self.hierarchy.levels[0].labels[code] for code in self.of_code.tolist())
 
 
-def rendered_piece(piece: Piece, policy: Policy) -> Piece:
-    """The piece with its labels as they are written in the release."""
-    grouping, task = piece.grouping, piece.task
+def rendered_part(part: Part, policy: Policy) -> Part:
+    """The part with its labels as they are written in the release."""
+    if part.grouping.labelling == "given":  # by each value alone: nobody else's values have a part in it
+        return part
+    grouping, task = labelled_alike(part.grouping, part.task.levels, part.task.own), part.task
     allowed = {
         h.attribute: [h.levels[j].name for j in task.levels[h.attribute]]
         for h in grouping.summary.attributes
         if h.attribute in task.levels
     }
-    return replace(piece, grouping=_rendered_grouping(grouping, policy, allowed, task.census))
+    rendered = _rendered_grouping(grouping, policy, allowed, task.census, task.own)
+    return replace(
+        part, grouping=groups_as_read(rendered) if policy.recoding.name == "generalise" else rendered
+    )
 
 
 def _rendered_grouping(
-    grouping: Grouping, policy: Policy, allowed: Mapping[str, Sequence[str]], census: Summary | None = None
+    grouping: Grouping,
+    policy: Policy,
+    allowed: Mapping[str, Sequence[str]],
+    census: Summary | None = None,
+    own: Sequence[str] = (),
 ) -> Grouping:
     """The grouping with its labels as they are written in the release.
 
@@ -69,6 +79,7 @@ def _rendered_grouping(
         policy: describes the hierarchies.
         allowed: the names of the levels that a column may be published at, where the policy restricts them.
         census: the population table.
+        own: the columns with one label for all rows of a person.
     """
     summary = grouping.summary
     held = published_codes(grouping)
@@ -80,10 +91,14 @@ def _rendered_grouping(
         _readable(policy, h, codes, allowed.get(h.attribute, ()))
         for h, codes in zip(summary.attributes, held, strict=True)
     ]
-    if grouping.labelling == "levels":
+    if grouping.labelling == "fixed":
+        made = [_by_cuts(grouping, a, column, allowed) for a, column in enumerate(columns)]
+    elif grouping.labelling in ("levels", "reached"):
         made = [_by_level(grouping, a, column, allowed) for a, column in enumerate(columns)]
     else:
         made = _by_group(grouping, columns, allowed)
+    if own and grouping.levels is None:
+        made = _by_person(grouping, made, columns, allowed, own)
     return replace(grouping, renderings=tuple(made))
 
 
@@ -217,6 +232,45 @@ def _translated(level: Level, column: Readable) -> Level:
     blocks = np.zeros(len(column.hierarchy.values) + 1, dtype=np.int32)
     blocks[column.of_code[column.codes]] = level.blocks[column.codes]
     return Level(level.name, level.labels, blocks)
+
+
+def _by_cuts(grouping: Grouping, a: int, column: Readable, allowed: Mapping[str, Sequence[str]]) -> Rendering:
+    """The labels of groups that have the smallest block around what the cuts left, by the published values in it."""
+    old, shown, levels = grouping.labels[a], column.hierarchy, {}
+    if (names := allowed.get(shown.attribute)) is not None:
+        levels[shown.attribute] = [j for j, level in enumerate(shown.levels) if level.name in names]
+    covered = [
+        np.unique(column.of_code[np.intersect1d(grouping.summary.attributes[a].codes_of(text, int(n)), column.codes)])
+        for text, n in zip(old.texts, old.coverage, strict=True)
+    ]  # fmt: skip
+    every = replace(
+        grouping.summary, attributes=(shown,), codes=np.arange(len(shown.values) + 1, dtype=np.int32)[None, :]
+    )
+    start = np.concatenate([[0], np.cumsum([len(codes) for codes in covered])]).astype(np.int64)
+    inside = np.concatenate(covered).astype(np.int32)
+    labels = label_groups(every, levels, "hierarchy", inside, start)[0][0]
+    return Rendering(replace(labels, of_group=labels.of_group[old.of_group]), None, column.ground)
+
+
+def _by_person(
+    grouping: Grouping,
+    made: Sequence[Rendering],
+    columns: Sequence[Readable],
+    allowed: Mapping[str, Sequence[str]],
+    own: Sequence[str],
+) -> list[Rendering]:
+    """The person's own columns with one label for all groups that people connect, the others as they are."""
+    codes = np.stack([c.of_code[x] for c, x in zip(columns, grouping.summary.codes, strict=True)])
+    readable = replace(grouping.summary, attributes=tuple(c.hierarchy for c in columns), codes=codes)
+    levels = {
+        c.hierarchy.attribute: [
+            j for j, level in enumerate(c.hierarchy.levels) if level.name in allowed[c.hierarchy.attribute]
+        ]
+        for c in columns
+        if c.hierarchy.attribute in allowed
+    }
+    found = labels_of_people(grouping, readable, levels, own)
+    return [replace(r, labels=found.get(r.labels.attribute, r.labels)) for r in made]
 
 
 def _by_group(

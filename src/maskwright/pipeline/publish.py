@@ -13,43 +13,67 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maskwright.attacks.known_items import held_items, rare_sets
+from maskwright.attacks.linked_visits import known_levels
 from maskwright.domain.adversary import Target
+from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes
 from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Part
 from maskwright.domain.model import Model
 from maskwright.domain.promise import Design
+from maskwright.domain.recoding_plan import Layout
 from maskwright.domain.references import References
-from maskwright.domain.release import Part, Release
+from maskwright.domain.release import Release
 from maskwright.domain.verdict import Measured, Verdict
 from maskwright.engines.base import Format, Reading, Table
 from maskwright.engines.readers.postgres import refuse_address
 from maskwright.engines.readers.postgres_release import Pending, staged
-from maskwright.errors import DestinationError, PolicyNotMet, UsageError, is_interruption, system_refused
+from maskwright.errors import (
+    DestinationError,
+    InputError,
+    NotVerified,
+    PolicyError,
+    PolicyNotMet,
+    UsageError,
+    is_interruption,
+    system_refused,
+)
 from maskwright.folder import store
-from maskwright.kernels.randomness import derived_key, random_generator
+from maskwright.identifiers.date_shifts import DateShiftRisk
+from maskwright.identifiers.detection import detect_identifier, detect_inside
+from maskwright.identifiers.pseudonyms import Pseudonyms
+from maskwright.kernels.randomness import derived_key, keyed_digest, random_generator
+from maskwright.methods._rows.own_columns import differing_labels
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline import history, room
-from maskwright.pipeline.attacking import ADVERSARIES, attack_target
+from maskwright.pipeline import parts as stages
+from maskwright.pipeline.attacking import ADVERSARIES, attack_target, attack_with_earlier
 from maskwright.pipeline.belief_gates import INSTEAD, decide_beliefs, promises_of
-from maskwright.pipeline.folder_contents import Contents, Written, write_words
+from maskwright.pipeline.folder_contents import Contents, for_readers, write_words
 from maskwright.pipeline.job import Job, KeepPrivate, command_of, input_files, name_of
-from maskwright.pipeline.label_text import rendered_piece
-from maskwright.pipeline.parts import MadePart, classes_of, make_part, models_for
-from maskwright.pipeline.published_tables import Layout
+from maskwright.pipeline.label_text import rendered_part
+from maskwright.pipeline.marginal_counts import with_marginals
+from maskwright.pipeline.privacy_budget import PrivacyBudget
+from maskwright.pipeline.random_keys import NAMED, Keys
 from maskwright.pipeline.resource_checks import GATHERED, SHUFFLED, WORKED_ON
+from maskwright.pipeline.sequence import in_sequence
 from maskwright.pipeline.session import Prepared, Session
-from maskwright.policy.binding import Resolved, design_of
+from maskwright.policy.binding import Resolved, design_of, method_of
 from maskwright.policy.calibration import in_words
-from maskwright.policy.policy import Policy
+from maskwright.policy.policy import Policy, Unit
+from maskwright.report.details import single_number_lines
 from maskwright.runtime import disk
 from maskwright.runtime.events import Event, Progress
+from maskwright.verification.pseudonym_links import too_few_matches
 from maskwright.verification.verify import reference_to, released_to
 
 if TYPE_CHECKING:
     from maskwright.report.search import NearbySettings
 
 EXAMPLES = 5  # rows before and after, in the private report
+LOOKED_AT = 10_000  # published rows, in which direct identifiers are looked for
 
 
 def publish_release(
@@ -79,11 +103,12 @@ def _plainly() -> Iterator[None]:
 
 
 def _run(job: Job, progress: Progress) -> Release:
+    inputs = [*input_files(job.source, job.policy), *([job.after] if job.after else [])]
+    job = in_sequence(job, progress)
     if job.destination is None:
         return Run(job, progress, disk.scratch_folder()).in_memory()
     for line in store.recover_destination(job.destination):
         progress.note(line)
-    inputs = input_files(job.source, job.policy)
     with store.Staging(job.destination, job.overwrite, inputs=inputs) as stage:
         this = Run(job, progress, stage.spill)
         try:
@@ -96,6 +121,7 @@ class Run(Session):
     """The state of one run, so that each step below reads as one sentence."""
 
     looked = history.EarlierLooks()  # nothing, until `look`
+    spending = PrivacyBudget()  # nothing, until `look`
     tight: Sequence[str] = ()  # bounds without room, until `make`
 
     # -- the two ways out ---------------------------------------------------------------------------------
@@ -132,6 +158,7 @@ class Run(Session):
             made.prepared.check_input()
             stage.commit()
             put()
+        self.remember(made.prepared.fingerprint, stage.destination)
         self.progress.emit(Event("done", f"published to {stage.destination}"))
         return replace(release, path=stage.destination)
 
@@ -163,18 +190,23 @@ class Run(Session):
     ) -> Path:
         """`Release.save`: write the table that was handed over."""
         store.recover_destination(path)
-        inputs = input_files(self.job.source, self.job.policy)
+        inputs = input_files(self.job.named_source, self.job.policy)
         with _plainly(), store.Staging(path, overwrite, inputs=inputs) as stage:
             self.write(stage, made, keep_private)
             stage.commit()
+            self.remember(made.prepared.fingerprint, stage.destination)
             return stage.destination
 
     # -- the steps ----------------------------------------------------------------------------------------
 
     def look(self, fingerprint: str) -> None:
         """Find out what was tried on this input before, and remember this run."""
-        settings = history.policy_hash(self.job.policy)
-        self.looked = history.looked_at(fingerprint, settings, self.chance.name)
+        settings, method = history.policy_hash(self.job.policy), method_of(self.job.policy)
+        self.spending = PrivacyBudget.of(method, fingerprint, settings, self.chance.name)
+        if not self.job.trial:
+            self.spending.refuse_overspending(method)
+        counted = self.spending.policies
+        self.looked = history.looked_at(fingerprint, settings, self.chance.name, counted)
         if self.looked.chosen_by_looking and self.job.policy.sensitive and not self.job.trial:
             self.progress.note(self.looked.sentence())
         try:
@@ -196,32 +228,79 @@ class Run(Session):
             for line in self.tight:
                 self.progress.note(line)
             try:
-                pieces = [rendered_piece(p, self.job.policy) for p in resolved.method.pieces(prepared.task)]
+                parts = [rendered_part(p, self.job.policy) for p in resolved.method.parts(prepared.task)]
             except PolicyNotMet as problem:
                 asked = in_words(resolved.models, resolved.method.for_one_table())
                 raise PolicyNotMet("; ".join([str(problem), *asked]), problem.details) from None
-        for piece in pieces:
-            self.tell_gap(piece.grouping)
-            models = models_for(piece, resolved)
-            references = References.of(piece.grouping, piece.task.context)
-            _gate(classes_of(piece, models), _counted(models, self.job.policy), references)
-            self.tell_suppressed(piece.grouping, piece.name if len(pieces) > 1 else "")
+        if self.job.sequel is not None and self.job.policy.publish.marginals:
+            raise UsageError(
+                "publish: marginals would count counterfeits with people in a release after another one (--after): "
+                "remove `marginals`"
+            )
+        parts = with_marginals(parts, self.job.policy)
+        for part in parts:
+            self.tell_gap(part.grouping)
+            models = stages.models_for(part, resolved)
+            people = self.job.policy.person_column is not None
+            counted, references = _counted(models, self.job.policy), stages.references_of(part)
+            _gate(stages.classes_of(part, models), counted, references, people)
+            _require_matches(part.grouping, models, self.job.policy.people)
+            _require_one_label(part.grouping, self.job.policy)
+            _require_common_items(part, self.job.policy, len(parts))
+            self.tell_suppressed(part.grouping, part.name if len(parts) > 1 else "")
+            self.tell_larger_k(part)
         with self.step("recoding"):
-            self.make_room(pieces, WORKED_ON, SHUFFLED * prepared.task.summary.n_rows)
+            self.make_room(parts, WORKED_ON, SHUFFLED * prepared.task.summary.n_rows)
             engine = None if self.job.trial else self.engine
             # group numbers are published: they must say nothing about what the method drew
             keys = prepared.keys
             secrets = derived_key(keys.order, "order").hex(), derived_key(keys.groups, "members").hex()
             numbers = random_generator(keys.order, "group numbers")
+            first, hidden = parts[0], self.pseudonyms(keys)
             parts = [
-                make_part(engine, piece, resolved, piece is pieces[0], secrets, numbers) for piece in pieces
+                stages.make_part(
+                    engine, part, resolved, part is first, secrets, numbers, hidden, prepared.families
+                )
+                for part in parts
             ]
             if engine is not None and (self.job.destination is None or self.job.into is not None):
-                parts = [part.kept(engine) for part in parts]
-        made = _Made(prepared, parts, [])
+                parts = [stages.kept_tables(part, engine) for part in parts]
+            for part in parts:
+                stages.refuse_singling_out(part, resolved, self.engine)
+        for name, many in parts[0].collisions.items():
+            if many:
+                self.progress.note(f"column {name!r}: {many:,} values share their pseudonym with another")
+        made = _Made(prepared, parts, [], hidden)
         if self.job.trial:
             return made
         return replace(made, rows=self.engine.sample(prepared.opened, EXAMPLES, made.columns))
+
+    def pseudonyms(self, keys: Keys) -> dict[str, Pseudonyms]:
+        """What is published in place of the names of people, where the policy says so.
+
+        The key belongs to this installation, input and policy: every release has other pseudonyms, unless they are
+        `stable`. Then it belongs to the installation and the group of the column.
+        """
+        policy, found = self.job.policy, dict[str, Pseudonyms]()
+        for name in policy.pseudonyms:
+            column = policy.columns.get(name)
+            if column is None or not column.stable:
+                found[name] = Pseudonyms(derived_key(keys.order, "pseudonyms"), "release", name)
+                continue
+            if not self.repeatable:
+                raise UsageError(
+                    f"columns.{name}: stable pseudonyms need a key that lasts, and the installation key could not be "
+                    f"kept ({self.chance.why_not_kept}); name a key file in {NAMED}, or remove stable: true"
+                )
+            group = column.group or name
+            key = keyed_digest(self.chance.secret, "maskwright stable pseudonyms 1", group)
+            found[name] = Pseudonyms(key, "project", group)
+            self.progress.note(
+                f"column {name!r} has the same pseudonyms in every release of this installation with the group "
+                f"{group!r}: whoever has two of them knows which rows are one person's (linkability). Attack them "
+                "together, `maskwright attack one/ two/`, before you hand out another"
+            )
+        return found
 
     def tell_gap(self, grouping: Grouping) -> None:
         """Note that the time of a search was up, and how much better the best release could be at most."""
@@ -233,6 +312,20 @@ class Run(Session):
                 "budget_s looks on"
             )
 
+    def tell_larger_k(self, part: Part) -> None:
+        """Note that a larger k can lose less, where the search may leave out small classes only."""
+        small_only = getattr(part.method, "suppress", "") == "small-classes" and getattr(
+            part.method, "suppression", 0
+        )
+        searched = [m for m in part.task.search if "attribute" in type(m).model_fields]
+        if small_only and searched and part.grouping.levels is not None:
+            names = " and ".join(dict.fromkeys(m.name for m in searched))
+            self.progress.note(
+                f"a class that fails {names} is left out only where it has fewer than k people (suppress: "
+                "small-classes), and coarsened otherwise: a larger k can lose less, which is no mistake; with "
+                "suppress: failing-classes whatever fails is left out, and nothing is guaranteed"
+            )
+
     def tell_suppressed(self, grouping: Grouping, name: str) -> None:
         """Note how many rows were suppressed."""
         if grouping.suppressed_rows:
@@ -242,29 +335,51 @@ class Run(Session):
 
     def recount(self, made: _Made, tables: Mapping[str, Table]) -> tuple[Verdict, ...]:
         """Measure the tables of every part as they are; a part that is not what was asked is refused."""
-        if len(made.parts) == 1:
-            return made.parts[0].recount(self.engine, tables)
-        return tuple(replace(v, part=p.name) for p in made.parts for v in p.recount(self.engine, tables))
+        several = len(made.parts) > 1
+        return tuple(
+            replace(v, part=p.name) if several else v
+            for p in made.parts
+            for v in stages.recount_part(p, made.resolved, self.engine, tables)
+        )
+
+    def refuse_identifiers(self, made: _Made, tables: Mapping[str, Table]) -> None:
+        """Refuse tables with a column of direct identifiers; what is decided follows from what is published alone."""
+        columns = self.job.policy.columns
+        shown, _ = for_readers(made.parts)  # without values of sets that only people hold who are left out
+        for layout in (
+            [layout for part in shown for layout in part.layouts] if tables else ()
+        ):  # of a trial: none
+            sets = {s.name: s.values for s in layout.sets}
+            asked = [c for c in layout.columns if c in columns and columns[c].direct_identifiers == "refuse"]
+            rows = self.engine.sample(tables[layout.name], LOOKED_AT, asked)
+            for name in asked:
+                cells = [cell for row in rows if (cell := row[name]) is not None]
+                values = sets.get(name) or tuple(dict.fromkeys(cells))
+                varied = 2 * len(values) >= len(cells)
+                found = detect_identifier(values, varied) or detect_inside(values)
+                if found is not None:
+                    raise InputError(
+                        f"column {name!r} is to be published as {columns[name].role}, but {found.sentence()}; make "
+                        "it an identifier, so that it is not published, or, if they identify nobody, say "
+                        "direct_identifiers: allow; nothing was published"
+                    )
 
     def target(self, made: _Made, tables: Mapping[str, Table]) -> Target:
         """What an attack looks at: the first table of the release, with the others beside it."""
-        recoding = self.job.policy.recoding
+        recoding, design = self.job.policy.recoding, self.design(made)
         targets = []
         for p in made.parts:
-            task, names = p.piece.task, tuple(p.grouping.summary.sensitive)
-            targets.append(
-                Target(
-                    p.grouping, p.models, p.piece.method, task.context, task.census, recoding.exact,
-                    weights=task.weights, levels=task.levels, joined=recoding.blocks(names, task.sets), name=p.name,
-                    passing=p.passing(self.engine, tables), design=self.design(made),
-                )
-            )  # fmt: skip
+            joined = recoding.blocks(tuple(p.grouping.summary.sensitive), p.task.sets)
+            passing = stages.passing_beliefs(p, made.resolved, self.engine, tables)
+            targets.append(Target.of(p, recoding.exact, joined, passing, design))
         return replace(targets[0], beside=tuple(targets[1:]))
 
     def design(self, made: _Made) -> Design:
         """The ingredients of the policy and of this run that are neither method nor models."""
         facts = {
             "seeded": self.chance.seeded, "repeatable": self.repeatable, "looked": self.looked.sentence(),
+            "follows": self.job.sequel.register.releases - 1 if self.job.sequel is not None else 0,
+            "spent": self.spending.spent,
         }  # fmt: skip
         return design_of(self.job.policy, made.resolved.method, facts)
 
@@ -276,28 +391,96 @@ class Run(Session):
         places: Mapping[str, Any],
     ) -> Release:
         """Attack the tables as they are, judge what was required of beliefs, and measure what is left of use."""
+        with self.step("looking for direct identifiers"):
+            self.refuse_identifiers(made, tables)
         with self.step("attacking"):
-            singled = [line for part in made.parts if (line := part.singled_out(self.engine, tables))]
+            found = (stages.singled_out_people(p, made.resolved, self.engine, tables) for p in made.parts)
+            singled = [line for line in found if line]
             target = self.target(made, tables)
-            beliefs = tuple(attack_target(target, self.job.attacks, ADVERSARIES["knows-method"]))
+            beliefs = tuple(
+                attack_target(target, self.job.attacks, ADVERSARIES["knows-method"], self.progress)
+            )
+            beliefs += self.composed(target, made.prepared.fingerprint)
+            for line in dict.fromkeys(line for b in beliefs for line in single_number_lines(b.measures)):
+                self.progress.note(line)
             verdicts, promises = decide_beliefs(verdicts, target), promises_of(target)
             for verdict in verdicts:
                 if not verdict.ok:
                     raise PolicyNotMet(f"{verdict.sentence()}; nothing was published")
-        recoding = self.job.policy.recoding
+            moved = self.attack_dates(made) if tables else None
         with self.step("measuring usefulness"):
             metrics = worst_of([self.useful(p.grouping, made.resolved.weights) for p in made.parts])
-        parts = tuple(
-            Part(layout.name, p.grouping, layout.columns, recoding.name, places[layout.name])
-            for p in made.parts
-            for layout in p.layouts
-        )
+        self.spend(made)
+        recoding = self.job.policy.recoding.name
+        parts = tuple(shown for p in made.parts for shown in p.published(recoding, places))
         return Release(
             parts, self.job.policy, verdicts, beliefs, metrics, tuple(self.progress.notes),
             tuple(made.resolved.dropped), self.chance.seeded, self.repeatable, dict(self.timings), target=target,
             history=self.looked.as_dict(), promises=promises, tight=tuple(self.tight), singled_out=tuple(singled),
-            repairs=made.resolved.source.repairs,
+            repairs=made.resolved.source.repairs, date_shift=moved,
         )  # fmt: skip
+
+    def spend(self, made: _Made) -> None:
+        """Remember what a differentially private release spends, before anybody has it."""
+        privacy = made.resolved.method.privacy()
+        if privacy is not None and not self.job.trial:
+            settings, key = history.policy_hash(self.job.policy), self.chance.name
+            table, method = made.prepared.fingerprint, made.resolved.method
+
+            def check() -> None:
+                """Refuse where another run spent something since this one looked."""
+                if PrivacyBudget.of(method, table, settings, key).spent != self.spending.spent:
+                    raise UsageError(
+                        "another differentially private release of this table was made meanwhile, and what releases "
+                        "tell adds up; nothing was published, run it again"
+                    )
+
+            history.record_spending(table, settings, key, privacy, check)
+
+    def composed(self, target: Target, fingerprint: str) -> tuple[Beliefs, ...]:
+        """What this release tells together with the earlier ones of the same table that are known of."""
+        if self.job.sequel is not None:
+            return (self.job.sequel.beliefs,) if self.job.sequel.beliefs is not None else ()
+        if "intersection" not in self.job.attacks:
+            return ()
+        settings = history.policy_hash(self.job.policy)
+        known, gone = history.earlier_releases(fingerprint, settings, self.chance.name)
+        replaced = [f for f in known if self.job.destination and f == self.job.destination.absolute()]
+        known = [folder for folder in known if folder not in replaced]
+        found = attack_with_earlier(target, known, fingerprint)
+        if lost := gone + len(replaced) + found.missing:
+            which = (
+                "an earlier release of this table was"
+                if lost == 1
+                else f"{lost} earlier releases of this table were"
+            )
+            self.progress.note(
+                f"{which} replaced, moved or written without what attacks need: what somebody learns who has that "
+                "beside this one is NOT COMPUTED; keep the folder of what was handed out"
+            )
+        if found.attacked:
+            names = ", ".join(repr(folder.name) for folder in found.attacked)
+            self.progress.note(f"attacked together with earlier releases of this table: {names}")
+        return found.beliefs
+
+    def remember(self, fingerprint: str, folder: Path) -> None:
+        """Note where the release lies, for those that come after it."""
+        try:
+            history.record_release(
+                fingerprint, history.policy_hash(self.job.policy), self.chance.name, folder
+            )
+        except DestinationError as problem:
+            self.progress.note(str(problem))
+
+    def attack_dates(self, made: _Made) -> DateShiftRisk | None:
+        """What known events tell of moved dates, which is told; None: none were moved."""
+        if self.date_offsets is None:
+            return None
+        found = stages.date_shift_risk(made.parts[0], made.resolved, self.engine, self.date_offsets)
+        said = ["moved dates: what known events tell is NOT COMPUTED, because values were changed besides"]
+        for line in said if found is None else found.sentences():
+            self.progress.note(line)
+        return found
 
     def useful(self, grouping: Grouping, weights: Mapping[str, Fraction]) -> dict[str, Measured]:
         """The cheap metrics, and those that were asked for; one that is not defined here is left out."""
@@ -342,15 +525,15 @@ class Run(Session):
                 contents = Contents(
                     release,
                     [
-                        Written(p.name, p.grouping, p.layouts, p.recorded_classes(self.engine, written))
+                        replace(p, recorded=stages.recorded_classes(p, resolved, self.engine, written))
                         for p in made.parts
                     ],
                     files, kind, self.examples(made, written),
                     reference_to(resolved.spec.sensitive, context, resolved.hierarchies)
-                    | {"released": {p.name: released_to(p.references) for p in made.parts}},
-                    {"fingerprint": made.prepared.fingerprint, "source": name_of(self.job.source),
+                    | {"released": {p.name: released_to(stages.references_of(p)) for p in made.parts}},
+                    {"fingerprint": made.prepared.fingerprint, "source": name_of(self.job.named_source),
                      "command": command_of(self.job)},
-                    around,
+                    around, made.hidden, self.job.sequel,
                 )  # fmt: skip
                 write_words(stage, contents, keep_private)
         except OSError as problem:
@@ -361,11 +544,10 @@ class Run(Session):
 
     def look_around(self, made: _Made) -> NearbySettings:
         """What a stricter or a looser policy would cost, for the private report."""
-        from maskwright.report.search import try_nearby_settings
+        from maskwright.pipeline.trials import try_nearby_settings
 
         with self.step("trying other settings"):
-            pieces = [part.piece for part in made.parts]
-            return try_nearby_settings(pieces, self.job.policy.recoding.exact, self.timings)
+            return try_nearby_settings(made.parts, self.job.policy.recoding.exact, self.timings)
 
     def examples(self, made: _Made, written: Mapping[str, Table]) -> dict[str, list[dict[str, str | None]]]:
         """A few rows before and after, for the private report."""
@@ -380,8 +562,9 @@ class _Made:
     """What `make` hands to the ways out: the parts of the release."""
 
     prepared: Prepared
-    parts: list[MadePart]
+    parts: list[Part]
     rows: list[dict[str, str | None]]  # a few, as they were: the input may be gone when the release is saved
+    hidden: Mapping[str, Pseudonyms]  # what makes pseudonyms, by column
 
     @property
     def resolved(self) -> Resolved:
@@ -409,7 +592,7 @@ def _counted(models: Sequence[Model], policy: Policy) -> Sequence[Model]:
     return [m for m in models if not (policy.person_column and isinstance(m, BeliefAtMost))]
 
 
-def _gate(classes: Classes, models: Sequence[Model], references: References) -> None:
+def _gate(classes: Classes, models: Sequence[Model], references: References, people: bool) -> None:
     """Refuse before anything is written when a requirement does not hold for the grouping."""
     for model in models:
         verdict = references.check(model, classes)
@@ -419,6 +602,21 @@ def _gate(classes: Classes, models: Sequence[Model], references: References) -> 
         remedy = f"; this release would satisfy {near}" if near else ""
         if isinstance(model, BeliefAtMost):
             remedy += f"; {INSTEAD}"
+        elif people and model.use == "search":  # of each group it holds
+            remedy += (
+                "; groups whose labels read alike are one class, in which somebody with rows in several of them counts "
+                "once: recoding: bucketize tells them apart"
+            )
+        elif people:
+            remedy += (
+                "; or let a method search for it (use: search), e.g. mondrian: what its choice then says about the "
+                "values of people with several rows is measured by the attacks"
+            )
+        elif model.use == "gate" and model.needs():
+            remedy += (
+                "; or let a method with one level for each column search for it (use: search, optimal-lattice): its "
+                "choice then says something about the values"
+            )
         elif model.use == "gate":
             remedy += (
                 "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
@@ -430,6 +628,68 @@ def _gate(classes: Classes, models: Sequence[Model], references: References) -> 
                     "parameter and guarantees it"
                 )
         raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
+
+
+def _require_matches(grouping: Grouping, models: Sequence[Model], people: Unit | None) -> None:
+    """Refuse visits when fewer people match what may be known of them together than the policy asks."""
+    if people is None or (people.publish is None and people.events == 1):
+        return
+    other = "do not link them (no publish: pseudonym)" if people.publish else "write events: 1"
+    matches = min(level.fewest for level in known_levels(grouping, people.events) if level.visits)
+    for model in models:
+        if problem := too_few_matches(model, matches, people.events):
+            raise PolicyNotMet(
+                f"{problem}; keep fewer rows of each person (unit: {{rows: 1}} leaves nothing to link), coarsen what "
+                f"differs from visit to visit (its `levels`, or a larger k), or {other}; nothing was published"
+            )
+
+
+def _require_common_items(part: Part, policy: Policy, parts: int) -> None:
+    """Refuse sets of which a few values are held by fewer people than the policy asks."""
+    for column in part.task.sets:
+        asked = policy.known_items.get(column.name)
+        if asked is None:
+            continue
+        if parts > 1 or part.grouping.changes is not None or part.grouping.summary.cells is None:
+            raise PolicyError(
+                f"columns.{column.name}.known_items: which values are held together is not counted with method "
+                f"{policy.method.name}; use another method, e.g. mondrian, or leave `known_items` out"
+            )
+        linked = policy.people is not None and policy.people.publish is not None
+        holder, item, _, owner = held_items(part.grouping, column, linked)
+        found = rare_sets(holder, item, asked.m, asked.k, owner)
+        if len(holder) and found.fewest < asked.k:
+            raise PolicyNotMet(
+                f"column {column.name!r}: some {found.size} of its values are held together by {found.fewest} of those "
+                f"who are published, asked at least {asked.k}; write rare: suppress (or merge), a smaller k or m"
+                + (", or let nobody be left out (suppression: 0)" if asked.rare != "refuse" else "")
+                + "; nothing was published"
+            )
+
+
+def _require_one_label(grouping: Grouping, policy: Policy) -> None:
+    """Refuse a column of the person that is published differently in rows of one person, where that can be seen.
+
+    Whoever knows somebody's own columns knows them in every row, also in those that are not known otherwise. So where a
+    pseudonym links rows, that goes for any column that is the same in all rows of everybody.
+    """
+    linked = policy.people is not None and policy.people.publish is not None
+    if not linked and not policy.own_columns:
+        return
+    same = dict(differing_labels(grouping))
+    named = [name for name, there in same.items() if there if linked or name in policy.own_columns]
+    if not named:
+        return
+    if set(named) & set(policy.own_columns):
+        raise NotVerified(
+            f"column {named[0]!r} was to be published alike in all rows of a person, and is not"
+        )
+    own = ", ".join(same)
+    raise PolicyNotMet(
+        f"column {named[0]!r} is the same in all rows of each person, but {policy.method.name} coarsens it differently "
+        "from row to row: rows that a pseudonym links would tell more of a person than each of them does. Say that it "
+        f"is the person's own (unit: {{own: [{own}]}}); nothing was published"
+    )
 
 
 def _has_room(references: References, model: Model) -> bool:

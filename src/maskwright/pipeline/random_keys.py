@@ -78,6 +78,12 @@ def _add(parts: _Parts, summary: Summary) -> None:
     if summary.weights is not None:
         parts.texts(["weights"])
         parts.array(summary.weights, "<f8")
+    for name, guards in (summary.guards or {}).items():
+        parts.texts(["guards", name])
+        for members in guards.nodes:
+            parts.texts(sorted(members))
+        parts.array(guards.owner, "<i8")
+        parts.array(guards.node, "<i8")
     for name, counts in summary.sensitive.items():
         parts.texts([name, "ordered" if counts.ordered else "", *counts.values])
     if (cells := summary.cells) is not None:  # says everything about the rest

@@ -26,7 +26,7 @@ SHUFFLED = 12  # bytes of each row while the order is drawn in which rows are pu
 GATHERED = 0.1  # of all that is held: what a writer gathers outside the engine's own count
 WORKED_ON = 0.7  # of all that is held, while it is recoded, compared with what was written, or attacked
 MANY = 1_000_000  # combinations; below that nobody needs a hint
-STEP = 50 * 10**6  # bytes to which an amount of memory that would do is rounded up
+STEP = 50 * 10**6  # bytes to which an amount of memory that would suffice is rounded up
 MOST = 10  # coarser versions to look at in one pass
 
 Choice = Mapping[str, int]
@@ -72,7 +72,7 @@ def _census_memory(engine: Engine, resolved: Resolved, budget: MemoryBudget) -> 
     """The summary of the population, which is held as it is."""
     if resolved.census is None:
         return 0
-    spec = SummarySpec(resolved.spec.attributes)
+    spec = resolved.census_spec()
     cells = _bound(spec, engine.count(resolved.census))
     held = summary_bytes(cells, len(spec.attributes), 0)
     if 4 * held > budget.arrays:

@@ -93,7 +93,10 @@ class Bound:
 
 
 def bounds_of(models: Sequence[Model], method: Method, context: Context) -> Iterator[Bound]:
-    """The bounds on shares in a policy; a diversity that was added for a belief counts as that belief's."""
+    """The bounds on shares in a policy of values that somebody holds: of others any number of classes keeps them.
+
+    A diversity that was added for a belief counts as that belief's.
+    """
     added = {id(m) for m in added_models(models, method)}
     for model in models:
         if id(model) in added or not model.share_setting:
@@ -107,8 +110,11 @@ def bounds_of(models: Sequence[Model], method: Method, context: Context) -> Iter
                 by = f" (for which {method.name} needs l-diversity with l = {text_of(wanted.l)}{every})"
         for rule in used.kernel(context) or ():
             cap = rule.cap
-            if cap is not None and cap.attribute in context.reference and cap.share < 1:
-                yield Bound(model, cap.share, used.use == "search", holders_of(cap, context), by)
+            if cap is None or cap.attribute not in context.reference or cap.share >= 1:
+                continue
+            holders = holders_of(cap, context)
+            if holders.most:
+                yield Bound(model, cap.share, used.use == "search", holders, by)
 
 
 def added_models(models: Sequence[Model], method: Method) -> list[Model]:
@@ -162,7 +168,7 @@ def _refuse_as_one_class(task: Task, models: Sequence[Model]) -> None:
         verdict = model.check(whole, task.context)
         if not verdict.ok:
             near = model.nearest(whole, task.context)
-            remedy = f"; {near} would do" if near else ""
+            remedy = f"; {near} would suffice" if near else ""
             raise PolicyNotMet(f"even with all rows in one group, {verdict.sentence()}{remedy}")
 
 
@@ -268,10 +274,10 @@ def _offer(task: Task, method: Method, models: Sequence[Model], bound: Bound) ->
     setting = bound.model.share_setting
     found = nearest_with_room(task, method, models, bound)
     if found is None:
-        return f"there is no {setting} that would do"
+        return f"there is no {setting} that would suffice"
     value, room = found
     if room < 2:
-        return f"{setting}: {text_of(value)} would do"
+        return f"{setting}: {text_of(value)} would suffice"
     return f"{setting}: {text_of(value)} leaves room for up to about {room:,} classes"
 
 

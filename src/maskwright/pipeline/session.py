@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maskwright.domain.method import Task
-from maskwright.domain.model import Context
-from maskwright.domain.sample import Sample, weight_totals
-from maskwright.domain.summary import Owned, Summary
-from maskwright.engines.base import Engine, SensitiveSpec, SummarySpec, Table
+from maskwright.domain.model import Context, Need
+from maskwright.domain.sample import Sample
+from maskwright.domain.summary import Summary
+from maskwright.engines.base import Engine, Table
 from maskwright.engines.readers.csv_files import Stamp
 from maskwright.engines.readers.postgres_release import check_target
 from maskwright.errors import InputError
-from maskwright.kernels.randomness import random_generator
+from maskwright.identifiers.date_shifts import DateOffsets
+from maskwright.identifiers.pseudonyms import Pseudonyms
+from maskwright.kernels.randomness import keyed_digest, random_generator
 from maskwright.methods import METHODS
+from maskwright.perturb.publication import PerturbedFamily
+from maskwright.pipeline.column_changes import drawn_families, in_a_note
 from maskwright.pipeline.job import Job, engine_of
+from maskwright.pipeline.privacy_budget import refuse_guessable
 from maskwright.pipeline.random_keys import Chance, Keys, content_hash
 from maskwright.pipeline.resource_checks import (
     DiskOutput,
@@ -32,15 +34,22 @@ from maskwright.pipeline.resource_checks import (
     usual_times,
     working_memory,
 )
-from maskwright.policy.binding import Resolved, flagged_of, reading_options, resolve_policy
+from maskwright.pipeline.unpublished_columns import with_guards, with_survey_design
+from maskwright.policy.binding import (
+    Resolved,
+    check_columns,
+    flagged_of,
+    method_of,
+    reading_options,
+    refuse_changing_columns,
+    resolve_policy,
+)
 from maskwright.policy.policy import Policy
 from maskwright.prepare.repairs import repair_lines
+from maskwright.recode.rare_items import SetOwners, items_of, with_merged_items, without_rare_items
 from maskwright.runtime import disk
 from maskwright.runtime.events import Event, Progress
 from maskwright.runtime.memory_budget import MemoryBudget, held_bytes
-
-if TYPE_CHECKING:
-    pass
 
 
 @contextmanager
@@ -80,6 +89,7 @@ class Session:
     def prepare(self) -> Prepared:
         """Read the table as the policy describes it, and summarise it."""
         job, engine = self.job, self.engine
+        refuse_guessable(job, self.chance, method_of(job.policy))
         if job.into is not None:
             check_target(job.into, job.overwrite, _tables_of(job.policy), job.source)
         with self.step("reading"):
@@ -88,6 +98,10 @@ class Session:
             opened = engine.open(job.source, reading_options(job.policy))
             for line in repair_lines(opened.repairs):
                 self.progress.note(line)
+            opened = self._with_moved_dates(opened)
+            opened, left_out = self._with_few_rows(opened)
+            for name in job.policy.known_items:
+                opened = self._with_common_items(opened, name)
             rows = engine.count(opened)
             self.check_disk(rows)
             self.progress.expect(usual_times(job.policy, rows))
@@ -99,29 +113,123 @@ class Session:
             engine.allow(self.budget.engine(working_memory(resolved, summary.n_cells, rows)))
             self.progress.expect(usual_times(job.policy, rows, summary.n_cells))
             self.check_disk(rows, summary)
+            summary = replace(summary, dropped_per_person=left_out)
             fingerprint = engine.fingerprint(opened)
+            refuse_changing_columns(summary, job.policy.people.own if job.policy.people else ())
             if summary.dropped_missing:
                 self.progress.note(f"rows left out because a value is missing: {summary.dropped_missing}")
             if summary.n_rows == 0:
                 raise InputError("no row is left: every row has a missing value and the policy drops those")
             census = None
             if resolved.census is not None:
-                census = engine.summarise(resolved.census, SummarySpec(resolved.spec.attributes))
+                census = engine.summarise(resolved.census, resolved.census_spec())
             summary, sample = with_survey_design(engine, resolved, summary, census)
+            summary = with_guards(engine, resolved, summary)
             if sample is not None:
-                self.progress.note(_told(sample))
-            searched = any(m.use == "search" and "sample" in m.needs() for m in resolved.models)
-            # weights that no search looks at are no way to draw again
-            content = content_hash(summary if searched else replace(summary, weights=None), census)
+                self.progress.note(_sample_in_words(sample))
+            # what no search looks at is no way to draw again
+            searched = frozenset[Need]().union(*(m.needs() for m in resolved.models if m.use == "search"))
+            seen = replace(
+                summary,
+                weights=summary.weights if "sample" in searched else None,
+                guards=summary.guards if "guards" in searched else None,
+            )
+            content = content_hash(seen, census)
+            resolved, families = drawn_families(engine, resolved, self.chance, fingerprint)
+            if families:
+                self.progress.note(in_a_note(resolved))
         if not self.repeatable:
             self.progress.note(self.chance.note())
         keys = self.chance.keys(resolved, content, fingerprint)
         search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
         task = Task(
             summary, search, _context(summary, resolved, sample), _of_method(keys), resolved.weights, resolved.levels,
-            self.progress, census, gates, resolved.sets,
+            self.progress, census, gates, resolved.sets, job.policy.own_columns,
+            {} if job.sequel is None else job.sequel.given,
         )  # fmt: skip
-        return Prepared(opened, resolved, stamp, fingerprint, content, keys, task)
+        return Prepared(opened, resolved, stamp, fingerprint, content, keys, task, families)
+
+    @property
+    def date_offsets(self) -> DateOffsets | None:
+        """How the dates of each person are moved: by the key of the installation, in every release alike.
+
+        Other offsets in another release would narrow each other down.
+        """
+        shift = self.job.policy.shift_dates
+        if shift is None:
+            return None
+        key = keyed_digest(self.chance.secret, "maskwright date shift 1")
+        return DateOffsets(Pseudonyms(key, "date shift", "people"), shift.within, shift.weekdays)
+
+    def _with_moved_dates(self, opened: Table) -> Table:
+        policy, offsets = self.job.policy, self.date_offsets
+        if policy.shift_dates is None or offsets is None:
+            return opened
+        check_columns(policy, opened)
+        return self.engine.shift_dates(opened, policy.shift_dates.columns, policy.shifting_person, offsets)
+
+    def _with_few_rows(self, opened: Table) -> tuple[Table, int]:
+        """The table with at most as many rows of each person as the policy keeps, and how many were left out.
+
+        Drawn before anything is counted, by a key of the installation and the input alone: other settings on the same
+        input keep the same rows, and a larger number keeps more of them.
+        """
+        people = self.job.policy.people
+        if people is None or people.rows is None:
+            return opened, 0
+        check_columns(self.job.policy, opened)
+        before = self.engine.count(opened)
+        key = keyed_digest(
+            self.chance.secret, "maskwright rows per person 1", self.engine.fingerprint(opened)
+        )
+        drawn = self.engine.draw_rows(
+            opened, people.rows, people.column, Pseudonyms(key, "rows", people.column)
+        )
+        left_out = before - self.engine.count(drawn)
+        self.progress.note(
+            f"at most {people.rows} rows of each person are kept: {left_out:,} of {before:,} rows "
+            f"({100 * left_out / before:.2g} %) are left out, drawn at random"
+        )
+        return drawn, left_out
+
+    def _with_common_items(self, opened: Table, name: str) -> Table:
+        """The table with the sets of a column as the policy wants rare combinations: some taken out, or merged."""
+        column = self.job.policy.columns[name]
+        asked = column.known_items
+        if asked is None or asked.rare == "refuse":
+            return opened
+        check_columns(self.job.policy, opened)
+        separator = str(column.multivalued)
+        people = self.job.policy.people
+        texts = self.engine.row_texts(opened, [name, *([people.column] if people else [])])[0]
+        before = [items_of(text, separator, self.job.policy.missing.tokens) for text in texts[name].tolist()]
+        owners = SetOwners()
+        if people is not None:
+            owners = SetOwners(texts[people.column].tolist(), linked=people.publish is not None)
+        if asked.hierarchy is None:
+            after = without_rare_items(before, asked.k, asked.m, owners)
+        else:
+            values = sorted(frozenset[str]().union(*before))
+            built = asked.hierarchy.build(
+                name, values, self.job.policy.folder, self.job.policy.missing.tokens
+            )
+            after = with_merged_items(before, asked.k, asked.m, built, owners)
+        changed = sum(x != y for x, y in zip(before, after, strict=True))
+        what = "with values taken out" if asked.hierarchy is None else "with values merged"
+        self.progress.note(
+            f"column {name!r}: {changed:,} of {len(before):,} sets are published {what}, so that at least "
+            f"{asked.k} people hold any {asked.m} values"
+        )
+        if not changed:
+            return opened
+        joined = np.array([separator.join(sorted(items)) or None for items in after], dtype=object)
+        fresh = f"{name} {len(opened.columns)}"
+        while fresh in {c.name for c in opened.columns}:
+            fresh += "'"
+        wider = self.engine.add_columns(opened, {fresh: (name, joined)})
+        return self.engine.shown_columns(
+            wider, {c.name: fresh if c.name == name else c.name for c in opened.columns}
+        )
 
     def check_disk(self, rows: int = 0, summary: Summary | None = None) -> None:
         """Refuse what would not fit on the disk."""
@@ -131,7 +239,7 @@ class Session:
         check_disk(output, job.source, self.budget.engine(), rows, summary)
 
     def again(self, prepared: Prepared) -> Prepared:
-        """The same table under a policy that reads it alike but asks for something else."""
+        """The table under another policy that reads it in the same way and asks for something else."""
         resolved = prepared.resolved.under(self.job.policy)
         search, gates = ([m for m in resolved.models if m.use == use] for use in ("search", "gate"))
         keys = self.chance.keys(resolved, prepared.content, prepared.fingerprint)
@@ -177,6 +285,7 @@ class Prepared:
         content: a hash of what a method sees of it.
         keys: behind the random choices of a release.
         task: for the method.
+        families: the columns that are published otherwise than they are.
     """
 
     opened: Table
@@ -186,6 +295,7 @@ class Prepared:
     content: str
     keys: Keys
     task: Task
+    families: tuple[PerturbedFamily, ...] = ()
 
     def check_input(self) -> None:
         """Refuse an input that is no longer what was read."""
@@ -210,7 +320,7 @@ def _context(summary: Summary, resolved: Resolved, sample: Sample | None) -> Con
     )
 
 
-def _told(sample: Sample) -> str:
+def _sample_in_words(sample: Sample) -> str:
     how = "by survey weights" if sample.weighted else "each standing for as many"
     return f"{sample.people:,} people stand for a population of {sample.size:,}, {how}; risks in it are estimated"
 
@@ -221,95 +331,3 @@ def _tables_of(policy: Policy) -> list[str]:
     if name in METHODS and METHODS[name].several_tables:
         return []
     return ["quasi-identifiers", "sensitive"] if policy.recoding.name == "bucketize" else ["data"]
-
-
-CHANGED = "the input changed while it was being read; nothing was published, run it again"
-
-
-def with_survey_design(
-    engine: Engine, resolved: Resolved, summary: Summary, census: Summary | None
-) -> tuple[Summary, Sample | None]:
-    """The summary with weights and households, and the population behind it; None: nothing is known of one."""
-    policy = resolved.policy
-    size = policy.population.size if policy.population is not None else None
-    if census is not None:
-        size = max(census.n_people, summary.n_people)  # whoever is in the table is one of them
-    if size is not None and size < summary.n_people:
-        raise InputError(
-            f"population: a population of {size:,} cannot have {summary.n_people:,} people in the table; correct `size`"
-        )
-    if policy.weight is not None:
-        weights = _weights(engine, resolved, policy.weight, summary)
-        total = float(weights.sum())
-        if size is None and total < summary.n_rows:
-            raise InputError(
-                f"weight: the weights of column {policy.weight!r} add up to {total:.6g}, less than the "
-                f"{summary.n_rows:,} rows themselves, as if they were scaled; say how many people they stand for, "
-                "population: {size: 100000} with the real number, to which they are then scaled"
-            )
-        size = size or round(total)
-        summary = replace(summary, weights=weights * (size / total))
-    if size is None:
-        return summary, None
-    if policy.household is not None:
-        summary = replace(summary, households=_households(engine, resolved, policy.household, summary))
-    wildcard = policy.missing.wildcard
-    return summary, Sample(size, summary.n_people, policy.weight is not None, wildcard)
-
-
-def _weights(engine: Engine, resolved: Resolved, column: str, summary: Summary) -> NDArray[np.float64]:
-    """The sum of the weights of each tuple: distinct weights are counted like the values of a sensitive column."""
-    domain = engine.domain(resolved.source, column)
-    if domain.missing:
-        raise InputError(
-            f"weight: column {column!r} is missing in {domain.missing} rows; complete it or remove the rows"
-        )
-    values = np.array([_weight(text, column) for text in domain.values], dtype=np.float64)
-    spec = SensitiveSpec(column, domain.values)
-    found = engine.summarise(resolved.source, _spec(resolved, [spec]))
-    counts = found.sensitive[column]
-    amounts = counts.counts * values[counts.codes - 1]
-    return weight_totals(counts.owner, amounts, found.n_tuples)[_places(summary, found)]
-
-
-def _weight(text: str, column: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        raise InputError(
-            f"weight: column {column!r} holds {text[:40]!r}, which is no weight; weights are numbers above 0"
-        )
-    return value
-
-
-def _households(engine: Engine, resolved: Resolved, column: str, summary: Summary) -> Owned:
-    """How many rows of each tuple are of which household."""
-    if missing := engine.domain(resolved.source, column, limit=1).missing:
-        raise InputError(
-            f"household: column {column!r} is missing in {missing} rows; complete it or remove the rows"
-        )
-    found = engine.summarise(resolved.source, _spec(resolved, [], column))
-    if found.owned is None:
-        raise InputError(CHANGED)
-    place = np.empty(found.n_tuples, dtype=np.int64)
-    place[_places(summary, found)] = np.arange(summary.n_tuples)
-    return replace(found.owned, tuples=place[found.owned.tuples], values={})
-
-
-def _spec(resolved: Resolved, more: Sequence[SensitiveSpec], unit: str | None = None) -> SummarySpec:
-    """What to count beside the summary: the same rows, so that those with missing values are left out as there."""
-    drop = resolved.spec.drop_missing
-    known = [s for s in resolved.spec.sensitive if drop and s.name not in {m.name for m in more}]
-    return SummarySpec(resolved.spec.attributes, (*known, *more), unit, drop)
-
-
-def _places(summary: Summary, found: Summary) -> NDArray[np.int64]:
-    """For each tuple of a summary its place in another one of the same rows."""
-    mine, theirs = np.lexsort(summary.codes), np.lexsort(found.codes)
-    if not np.array_equal(summary.codes[:, mine], found.codes[:, theirs]):
-        raise InputError(CHANGED)
-    places = np.empty(summary.n_tuples, dtype=np.int64)
-    places[mine] = theirs
-    return places

@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from maskwright.domain.adversary import Adversary
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Method
 from maskwright.domain.model import Model
+from maskwright.domain.model_contract import refuse_broken_contract
 from maskwright.domain.promise import Design, Promise
+from maskwright.domain.registry import is_outside
 from maskwright.domain.settings import Settings, build_registered, did_you_mean
+from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import BIT_VALUES, PRESENT, SetColumn
 from maskwright.engines.base import Engine, Reading, SensitiveSpec, SummarySpec, Table
 from maskwright.errors import InputError, PolicyError
@@ -22,8 +27,20 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.policy.calibration import calibrated_models, in_words, policy_context
-from maskwright.policy.policy import Policy
-from maskwright.promise.policy_promise import PromiseQuestion, answer_question
+from maskwright.policy.policy import (
+    Column,
+    DateShift,
+    Input,
+    Missing,
+    Output,
+    Policy,
+    Population,
+    Recoding,
+    Unit,
+)
+from maskwright.policy.private_release import refuse_voided_privacy
+from maskwright.prepare import KINDS, Preparation
+from maskwright.promise.policy_promise import PromiseQuestion, answer_question, promise_of_rows
 from maskwright.runtime.events import Progress
 
 
@@ -56,9 +73,13 @@ def models_of(policy: Policy, sets: Sequence[SetColumn] = ()) -> list[Model]:
             raise PolicyError(
                 f"{where}: {model.name} needs a column with the role sensitive, and there is none"
             )
-        if policy.person_column and "labels" in model.needs():
+        if is_outside(model):
+            refuse_broken_contract(model)
+        alone = policy.people is None or policy.people.rows == 1
+        if not alone and (unfit := model.unfit_for_people()):
             raise PolicyError(
-                f"{where}: `on` cannot be combined with a unit; people in several classes would count twice"
+                f"{where}: people have several rows (`unit`), and {unfit}; or keep one row of each person: "
+                f"unit: {{column: {policy.person_column}, rows: 1}}"
             )
         result.extend(_per_attribute(model, policy, sets, where))
     return calibrated_models(result, method_of(policy).for_one_table())
@@ -81,12 +102,17 @@ def _per_attribute(model: Model, policy: Policy, sets: Sequence[SetColumn], wher
     result = []
     for attribute in columns.get(named, [named]) if named else every:
         update: dict[str, object] = {"attribute": attribute}
+        near = isinstance(model, BeliefAtMost) and model.within is not None
         if attribute in bits:
             _refuse_bits(model, sets, where)
+            if near:
+                raise PolicyError(
+                    f"{where}: within: {attribute!r} is a value of a set, and no number; remove `within`"
+                )
             chosen: Sequence[Sequence[str]] | None = ((PRESENT,),)
         else:
             chosen = policy.columns[attribute].sensitive_sets
-        if chosen and "sets" in fields and "sets" not in model.model_fields_set:
+        if chosen and not near and "sets" in fields and "sets" not in model.model_fields_set:
             update["sets"] = chosen
         elif attribute in bits and "values" in fields:
             update["values"] = (PRESENT,)
@@ -119,6 +145,10 @@ def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Desig
     """The ingredients of a policy that are neither its method nor its models; `facts` are those of its run."""
     return Design(
         unit=policy.person_column,
+        rows_kept=policy.people.rows if policy.people else None,
+        linked=policy.people.events if policy.people and policy.people.publish else 0,
+        known=policy.people.events if policy.people else 0,
+        own=policy.own_columns,
         insensitive=tuple(policy.with_role("insensitive")),
         drops_missing=policy.missing.rows == "drop",
         recoding=policy.recoding.name,
@@ -127,68 +157,100 @@ def design_of(policy: Policy, method: Method, facts: Mapping[str, Any]) -> Desig
         population=policy.population is not None,
         prepared=tuple(policy.prepare),
         derived=_derived(policy),
+        listed=tuple(n for n in policy.sensitive if _refuses_values(policy, n)),
         unproven=unproven_settings(policy),
         **facts,
     )
 
 
 def _derived(policy: Policy) -> tuple[str, ...]:
-    """The columns that are computed from a sensitive one, and are not sensitive themselves."""
+    """The columns that are computed from a sensitive one, and are not sensitive themselves.
+
+    Those that the policy gives no role are among them: it may take people, weights or households from them.
+    """
     return tuple(
         name
         for name, step in policy.prepare.items()
         if step.between is not None and set(step.between.columns) & set(policy.sensitive)
-        if name in policy.columns and policy.columns[name].role != "sensitive"
+        if name not in policy.sensitive
     )
 
 
+def _refuses_values(policy: Policy, name: str) -> bool:
+    """Whether a table is refused for a value of this column that is not listed, or does not fit what is done with it.
+
+    That is how it is prepared, or that it holds the weights or tells households apart.
+    """
+    column, step = policy.columns[name], policy.prepare.get(name)
+    if column.order or column.hierarchy or name in (policy.weight, policy.household):
+        return True
+    return step is not None and step.otherwise == "refuse" and any(getattr(step, kind) for kind in KINDS)
+
+
 # What the promise of a policy asks about, setting by setting; any other that is set makes the promise measured.
-PROVEN_POLICY = frozenset(
-    {
-        "version",
-        "input",
-        "output",
-        "unit",
-        "missing",
-        "prepare",
-        "population",
-        "weight",
-        "household",  # decides nothing: it is in the figures of the private report alone
-        "columns",
-        "keep",  # fixes levels in advance, as `levels` of a column does; becomes the same restriction
-        "require",
-        "method",
-        "recoding",
-        "preset",
-    }
-)
-PROVEN_COLUMN = frozenset(
-    {
-        "role",
-        "hierarchy",
-        "weight",
-        "levels",
-        "finest",
-        "order",
-        "sensitive_sets",
-        "multivalued",
-        "near_unique",
-    }
-)
-PROVEN_POPULATION = frozenset({"file", "size"})
+PROVEN: dict[type[Settings], frozenset[str]] = {
+    Policy: frozenset(
+        {
+            "version",
+            "input",
+            "output",
+            "unit",
+            "missing",
+            "prepare",
+            "population",
+            "weight",
+            "household",  # decides nothing: it is in the figures of the private report alone
+            "columns",
+            "keep",  # fixes levels in advance, as `levels` of a column does; becomes the same restriction
+            "require",
+            "method",
+            "recoding",
+            "about",  # words for people
+            "preset",
+        }
+    ),
+    Column: frozenset(
+        {
+            "role",
+            "hierarchy",
+            "weight",
+            "levels",
+            "finest",
+            "order",
+            "sensitive_sets",
+            "multivalued",
+            "near_unique",
+        }
+    ),
+    Population: frozenset({"file", "size"}),
+    Unit: frozenset({"column", "rows", "own"}),  # `own` changes nothing, or is measured: by the method
+    DateShift: frozenset(),
+    Input: frozenset({"format", "delimiter", "quote", "encoding", "header", "names", "sheet", "labels"}),
+    Output: frozenset({"format", "formulas"}),
+    Missing: frozenset({"tokens", "rows", "wildcard"}),
+    Recoding: frozenset({"name", "together", "quasi_identifiers"}),
+    # each from the cell itself and the policy; `between` from other cells of the row, which `_derived` asks about
+    Preparation: frozenset(
+        {"missing", "spellings", "numbers", "dates", "digits", "lists", "between", "otherwise"}
+    ),
+}
 
 
 def unproven_settings(policy: Policy) -> tuple[str, ...]:
     """The settings of a policy that no ingredient of the promise is about; method and models answer for their own."""
-    parts: list[tuple[str, Settings, frozenset[str]]] = [("", policy, PROVEN_POLICY)]
-    parts += [(f"columns.{name}.", column, PROVEN_COLUMN) for name, column in policy.columns.items()]
-    if policy.population is not None:
-        parts.append(("population.", policy.population, PROVEN_POPULATION))
+    parts: list[tuple[str, Settings | None]] = [("", policy), ("population.", policy.population)]
+    parts += [("unit.", policy.people)]
+    parts += [("input.", policy.input), ("output.", policy.output), ("missing.", policy.missing)]
+    parts += [("recoding.", policy.recoding)]
+    parts += [(f"columns.{name}.", column) for name, column in policy.columns.items()]
+    parts += [(f"prepare.{name}.", step) for name, step in policy.prepare.items()]
     return tuple(
         f"{where}{name}"
-        for where, settings, proven in parts
+        for where, settings in parts
+        if settings is not None
         for name, field in type(settings).model_fields.items()
-        if name not in proven and getattr(settings, name) != field.get_default(call_default_factory=True)
+        if name not in PROVEN[type(settings)]
+        and getattr(settings, name) != field.get_default(call_default_factory=True)
     )
 
 
@@ -199,17 +261,22 @@ def promises_before(policy: Policy, adversary: Adversary, looked: str = "") -> l
     says what was tried on the same table before.
     """
     method, models = method_of(policy), models_of(policy)
+    refuse_voided_privacy(policy, method, models)
+    of_rows = promise_of_rows(method, design_of(policy, method, {"looked": looked}))
+    if of_rows is not None:
+        return [of_rows]
     bounded = {
         m.attribute: m for m in models if isinstance(m, BeliefAtMost) and m.adversary == adversary.name
     }
     found = []
     for name in policy.sensitive:
         asked = bounded.get(name)
+        near = None if asked is None else asked.within
         question = PromiseQuestion(
             name, adversary, asked.sets if asked else policy.columns[name].sensitive_sets, asked.max if asked else None,
             method.for_one_table(), models, policy_context(models), design_of(policy, method, {"looked": looked}),
             policy.recoding.blocks(policy.sensitive), tuple(policy.sensitive),
-            name if policy.columns[name].multivalued else None,
+            name if policy.columns[name].multivalued else None, within=near,
         )  # fmt: skip
         found.append(answer_question(question))
     return found
@@ -235,9 +302,19 @@ class Resolved:
         """The weight of each quasi-identifier."""
         return {q: self.policy.columns[q].weight for q in self.policy.quasi_identifiers}
 
+    def census_spec(self) -> SummarySpec:
+        """What to count of the population: people, where it tells whose rows are whose, otherwise rows."""
+        there = () if self.census is None else [c.name for c in self.census.columns]
+        return SummarySpec(self.spec.attributes, unit=self.spec.unit if self.spec.unit in there else None)
+
     def under(self, policy: Policy) -> Resolved:
         """This table under another policy with the same columns, but other requirements or another method."""
         models = models_of(policy, self.sets)
+        if (method_of(policy).privacy() is None) != (self.method.privacy() is None):
+            raise PolicyError(
+                "a differentially private release is made of a table that is read for it alone; run it by itself"
+            )
+        refuse_voided_privacy(policy, method_of(policy), models)
         _check_census(policy, models)
         _check_together(policy)
         _fits(models, {s.name: s.values for s in self.spec.sensitive})
@@ -275,9 +352,10 @@ def _fits(models: Sequence[Model], sensitive: Mapping[str, tuple[str, ...]]) -> 
 def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progress) -> Resolved:
     """Check the table against the policy and build what the policy describes."""
     models, method = models_of(policy), method_of(policy)
+    refuse_voided_privacy(policy, method, models)
     for line in in_words(models, method.for_one_table()):
         progress.note(line)
-    _check_columns(policy, table)
+    check_columns(policy, table)
     names = [c.name for c in table.columns]
     sets = set_columns(policy, engine, table)
     _check_together(policy)
@@ -318,11 +396,28 @@ def resolve_policy(policy: Policy, engine: Engine, table: Table, progress: Progr
         named=bool(policy.person_column),
     )
     kept = {name for name, column in policy.columns.items() if column.role != "identifier"}
+    kept.update(policy.pseudonyms)
+    if method.several_tables and policy.pseudonyms:
+        where = "unit" if policy.pseudonyms[0] == policy.person_column else f"columns.{policy.pseudonyms[0]}"
+        raise PolicyError(
+            f"{where}: {method.name} makes tables that cannot be joined, and a pseudonym would join them"
+        )
+    if method.several_tables and policy.people is not None and policy.people.events > 1:
+        raise PolicyError(
+            f"unit: several known visits are matched in one table, and {method.name} makes several; use another method "
+            "(optimal-lattice), or events: 1"
+        )
+    if method.several_tables and policy.shift_dates is not None:
+        raise PolicyError(
+            f"shift_dates: {method.name} makes several tables, and what moved dates tell is attacked in one; use "
+            "another method"
+        )
     bits_of = {s.name: s.bits for s in sets}
     published = [part for name in names if name in kept for part in bits_of.get(name, (name,))]
     dropped = [name for name in names if name not in kept]
     _tell_dropped(policy, dropped, progress)
     ask_whose_rows(policy, engine, table)
+    _refuse_linking(policy, engine, table)
     return Resolved(policy, models, census, method, spec, table, sets, hierarchies, published, dropped)
 
 
@@ -406,7 +501,8 @@ def _check_census(policy: Policy, models: Sequence[Model]) -> None:
         )
 
 
-def _check_columns(policy: Policy, table: Table) -> None:
+def check_columns(policy: Policy, table: Table) -> None:
+    """Refuse a policy that names columns which the table does not have."""
     names = [c.name for c in table.columns]
     for name, step in policy.prepare.items():
         for needed in step.between.columns if step.between is not None else (name,):
@@ -414,7 +510,10 @@ def _check_columns(policy: Policy, table: Table) -> None:
                 raise InputError(
                     f"prepare.{name}: the table has no column {needed!r}; {did_you_mean(needed, names)}"
                 )
-    for name in filter(None, [*policy.columns, policy.person_column, policy.weight, policy.household]):
+    shifting = policy.shifting_person if policy.shift_dates is not None else None
+    for name in filter(
+        None, [*policy.columns, policy.person_column, policy.weight, policy.household, shifting]
+    ):
         if name not in names:
             raise InputError(
                 f"the policy names a column {name!r} that the table does not have; {did_you_mean(name, names)}"
@@ -434,6 +533,8 @@ def _hierarchies(
 
 def hierarchy_of(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
     """The hierarchy that the policy describes for a column with these values."""
+    if method_of(policy).privacy() is not None and name in policy.quasi_identifiers:
+        return labelled_alone(policy, name, values)
     column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.build(name, values, policy.folder, policy.missing.tokens, column.order)
@@ -444,6 +545,28 @@ def ladder_of(policy: Policy, name: str, values: Sequence[str]) -> Ladder:
     column = policy.columns[name]
     builder = column.hierarchy or Suppress()
     return builder.ladder(name, values, policy.folder, policy.missing.tokens, column.order)
+
+
+def labelled_alone(policy: Policy, name: str, values: Sequence[str]) -> Hierarchy:
+    """The hierarchy of a column in which the labels of a value follow from the policy and that value alone.
+
+    They are those that the policy describes for no value at all, where it lists the value, else for this one only.
+    Every level is kept, whatever it merges in this table.
+    """
+    listed = ladder_of(policy, name, ())
+    labels = {v: [texts[i] for _, texts in listed.levels] for i, v in enumerate(listed.ground)}
+    for value in values:
+        if value not in labels:
+            alone = ladder_of(policy, name, (value,))
+            at = list(alone.ground).index(value)
+            labels[value] = [texts[at] for _, texts in alone.levels]
+    ground = ladder_of(policy, name, values)  # for their order, and to refuse what the policy does not know
+    levels = [
+        (level, [labels[value][i] for value in ground.ground]) for i, (level, _) in enumerate(ground.levels)
+    ]
+    return Hierarchy.of(
+        name, ground.ground, levels, chain=ground.chain, ordered=ground.ordered, kept=[n for n, _ in levels]
+    )
 
 
 def _cut(policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
@@ -473,6 +596,7 @@ def _tell_coarse(coarse: Mapping[str, Hierarchy], progress: Progress) -> None:
 
 def _refuse_near_unique(policy: Policy, engine: Engine, table: Table) -> None:
     asked = [n for n in policy.with_role("insensitive") if policy.columns[n].near_unique != "allow"]
+    asked = [n for n in asked if n not in policy.perturbed]  # what is published of them is looked at later
     if not asked:
         return
     rows = engine.count(table)
@@ -503,6 +627,36 @@ def ask_whose_rows(policy: Policy, engine: Engine, table: Table) -> None:
                 f"column {name!r} is an identifier, and some of its values occur in several rows: if these "
                 f"are the rows of one person, write unit: {name}, and people are counted; if every row is a person, "
                 "write unit: none"
+            )
+
+
+def _refuse_linking(policy: Policy, engine: Engine, table: Table) -> None:
+    """Refuse pseudonyms of a column, other than that of people, some of whose values occur in several rows."""
+    asked = [name for name in policy.pseudonyms if name != policy.person_column]
+    rows = engine.count(table) if asked else 0
+    for name, alone in zip(asked, engine.lone_values(table, asked) if asked else (), strict=True):
+        missing = 0 if alone == rows else engine.domain(table, name, limit=1).missing
+        if alone + missing < rows:
+            raise PolicyError(
+                f"columns.{name}: some values occur in several rows, and their pseudonym would tell which rows belong "
+                f"together; if they are the rows of one person, write unit: {{column: {name}, publish: pseudonym}}, "
+                "which counts what that tells; otherwise make it a quasi-identifier, or do not publish it"
+            )
+
+
+def refuse_changing_columns(summary: Summary, own: Sequence[str]) -> None:
+    """Refuse columns that are said to be the person's own, and differ between rows of a person."""
+    cells = summary.personal
+    for a, hierarchy in enumerate(summary.attributes):
+        if hierarchy.attribute not in own or cells is None or cells.people is None:
+            continue
+        pairs = np.unique(cells.people * (len(hierarchy.values) + 1) + summary.codes[a][cells.tuples])
+        if changing := int((np.bincount(pairs // (len(hierarchy.values) + 1)) > 1).sum()):
+            whose = "1 person" if changing == 1 else f"{changing:,} people"
+            raise InputError(
+                f"column {hierarchy.attribute!r} is declared the person's own (unit: own), but it differs between the "
+                f"rows of {whose} (a missing value is one, too); make it the same in all rows of a person, or leave it "
+                "out of `own`"
             )
 
 

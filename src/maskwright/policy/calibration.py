@@ -47,8 +47,8 @@ def in_words(models: Sequence[Model], method: Method) -> list[str]:
 
 def diversity_of(belief: BeliefAtMost, method: Method, models: Sequence[Model]) -> SimpleLDiversity | None:
     """The diversity that the bound of the method is about, with the parameter that it needs."""
-    if method.options().get("anatomize"):
-        return None
+    if method.options().get("anatomize") or belief.within is not None:
+        return None  # no diversity of values says how near numbers are
     context = policy_context([belief, *models])
     least = max((m.least_size(context) for m in models if m.use == "search"), default=1)
     found = method.diversity_for(belief.max, belief.sets, belief.attribute, least)

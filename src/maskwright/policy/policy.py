@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,12 +11,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from maskwright.domain.exact import Exact, short_repr
-from maskwright.domain.settings import Registered, Settings, did_you_mean, parse_settings
+from maskwright.domain.registry import is_outside, register_class
+from maskwright.domain.settings import ExplainedType, Registered, Settings, did_you_mean, parse_settings
+from maskwright.domain.shown import Shown
 from maskwright.domain.spreadsheets import Formulas
 from maskwright.domain.value_sets import SetColumn
 from maskwright.errors import PolicyError
 from maskwright.hierarchies import HierarchySpec
 from maskwright.hierarchies.files import File
+from maskwright.policy.draft import PolicyDraft
+from maskwright.policy.published_column import PublishedAs, Publishing
 from maskwright.policy.yaml_text import MAX_BYTES, dump_yaml, load_yaml
 from maskwright.prepare import Preparation
 
@@ -23,8 +28,16 @@ Role = Literal["identifier", "quasi-identifier", "sensitive", "insensitive"]
 ROLES: tuple[Role, ...] = ("identifier", "quasi-identifier", "sensitive", "insensitive")
 
 
+def counted_roles(columns: Mapping[str, int]) -> str:
+    """How many columns have which role, in words."""
+    named = (
+        (n, role + "s" if n > 1 and role.endswith("identifier") else role) for role, n in columns.items()
+    )
+    return ", ".join(f"{n} {role}" for n, role in named if n)
+
+
 class Input(Settings):
-    """How to read the file; whatever is left out is found out from the file itself."""
+    """How to read the file; whatever is left out is detected from the file itself."""
 
     format: Literal["csv", "parquet"] | None = None
     delimiter: str | None = Field(None, min_length=1, max_length=1, description="of a CSV file")
@@ -70,6 +83,20 @@ class Population(Settings):
         return self
 
 
+class Published(Settings):
+    """What is published beside the tables."""
+
+    marginals: bool = Field(
+        False,
+        description="how many published rows have each original value of every quasi-identifier, rare ones merged",
+    )
+
+    @field_validator("marginals", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
 class Output(Settings):
     """How the release is written."""
 
@@ -78,6 +105,57 @@ class Output(Settings):
         "refuse",
         description="cells of a CSV file that a spreadsheet would run; escape: put an apostrophe before them",
     )
+
+
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class Particulars(Settings):
+    """What is said about a release: on the data card what its readers need, the rest on the evidence page alone."""
+
+    title: str | None = Field(None, description="on the data card")
+    contact: str | None = Field(None, description="whom readers may ask; on the data card")
+    licence: str | None = Field(None, description="what readers may do with it; on the data card")
+    date: Day | None = Field(None, description="of the release, as 2026-05-31; on the data card")
+    recipient: str | None = Field(None, description="to whom it is given; on the evidence page")
+    purpose: str | None = Field(None, description="what for; on the evidence page")
+    approved_by: str | None = Field(None, description="who approved it; on the evidence page")
+    approved_on: Day | None = Field(None, description="when, as 2026-05-31; on the evidence page")
+
+    @field_validator("date", "approved_on")
+    @classmethod
+    def _real_day(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                date.fromisoformat(value)
+            except ValueError:
+                raise ValueError(f"{value!r} is no day; write it as 2026-05-31") from None
+        return value
+
+    @property
+    def for_readers(self) -> dict[str, str]:
+        """What the data card may show."""
+        return self.model_dump(include={"title", "contact", "licence", "date"}, exclude_none=True)
+
+
+class RareItems(Settings):
+    """What somebody may know of a set: how many people must hold any few of its values (k^m-anonymity)."""
+
+    k: int = Field(ge=2, description="people who must hold whatever may be known of somebody's set")
+    m: int = Field(2, ge=1, le=5, description="how many of its values may be known")
+    rare: Literal["refuse", "suppress", "merge"] = Field(
+        "refuse",
+        description="combinations that fewer people hold: no release; values taken out; values merged",
+    )
+    hierarchy: HierarchySpec | None = Field(None, description="of merge: the branches into which values go")
+
+    @model_validator(mode="after")
+    def _fits(self) -> RareItems:
+        if (self.rare == "merge") != (self.hierarchy is not None):
+            raise ValueError(
+                "rare: merge needs a `hierarchy` of the values, e.g. {groups: [[a, b], [c]]}, and nothing else has one"
+            )
+        return self
 
 
 class Column(Settings):
@@ -99,8 +177,32 @@ class Column(Settings):
         False,
         description="each cell is a set of values: the separator of a text, or true for a column of lists",
     )
+    known_items: RareItems | None = Field(
+        None,
+        description="of a column of sets: how many people must hold any few values that may be known of a set",
+    )
     near_unique: Literal["refuse", "allow"] = Field(
-        "refuse", description="an insensitive column whose values single people out is refused unless allowed"
+        "refuse",
+        description="an insensitive column that singles people out, alone or beside labels, is refused unless allowed",
+    )
+    direct_identifiers: Literal["refuse", "allow"] = Field(
+        "refuse",
+        description="a published column whose values look like names, addresses, numbers of people or free text is "
+        "refused unless allowed",
+    )
+    publish: PublishedAs | None = Field(
+        None,
+        description="of an identifier, pseudonym: a keyed random text in place of each value, another one in every "
+        "release; of a sensitive or insensitive column: its numbers or categories otherwise than they are",
+    )
+    stable: bool = Field(
+        False,
+        description="the same pseudonym for the same value in every release of this installation: links releases",
+    )
+    group: str | None = Field(
+        None,
+        min_length=1,
+        description="columns of several tables that share stable pseudonyms (default: the name of the column)",
     )
 
     @model_validator(mode="before")
@@ -108,7 +210,7 @@ class Column(Settings):
     def _bare_role(cls, value: Any) -> Any:
         return {"role": value} if isinstance(value, str) else value
 
-    @field_validator("multivalued", mode="before")
+    @field_validator("multivalued", "stable", mode="before")
     @classmethod
     def _yes_or_no(cls, value: Any) -> Any:
         return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
@@ -116,10 +218,18 @@ class Column(Settings):
     @model_validator(mode="after")
     def _fits_the_role(self) -> Column:
         single = set() if self.multivalued else {"hierarchy", "order", "sensitive_sets"}
+        if self.group is not None and not self.stable:
+            raise ValueError(
+                "group: without stable: true every release has pseudonyms of its own, which nothing can share; add "
+                "stable: true, or remove `group`"
+            )
         allowed = {
-            "quasi-identifier": {"hierarchy", "weight", "levels", "finest", "order"},
-            "sensitive": {"multivalued"} | single,
-            "insensitive": {"near_unique"},
+            "identifier": {"publish", "stable", "group"},
+            "quasi-identifier": {"hierarchy", "weight", "levels", "finest", "order", "direct_identifiers"},
+            "sensitive": {"multivalued", "direct_identifiers"}
+            | single
+            | ({"publish"} if single else {"known_items"}),
+            "insensitive": {"near_unique", "direct_identifiers", "publish"},
         }.get(self.role, set())
         for key in sorted(self.model_fields_set - {"role"} - allowed):
             what = (
@@ -128,6 +238,12 @@ class Column(Settings):
                 else f"with role {self.role}"
             )
             raise ValueError(f"{key!r} means nothing for a column {what}; remove it")
+        if self.publish is not None and (self.publish == "pseudonym") != (self.role == "identifier"):
+            what = "a pseudonym" if self.publish == "pseudonym" else "a way to change numbers"
+            raise ValueError(
+                f"'publish' means nothing for a column with role {self.role} where it is {what}; identifiers are "
+                "published as pseudonyms, sensitive and insensitive columns changed, e.g. {round: 100}"
+            )
         if self.multivalued == "":
             raise ValueError('multivalued: the separator is empty; write multivalued: ";", or true for lists')
         return self
@@ -136,6 +252,8 @@ class Column(Settings):
 def _as_mapping(value: Any) -> Any:
     """A requirement or method given as an object of ours becomes what the policy file would say."""
     if isinstance(value, Registered):
+        if is_outside(value):
+            register_class(type(value))
         return {"name": value.name, **value.options()}
     return {"name": value} if isinstance(value, str) else value
 
@@ -233,20 +351,99 @@ class Recoding(Settings):
 ONE_ROW_EACH = "none"  # as the `unit`: every row is a person
 
 
-class Policy(Settings):
+class Unit(Settings):
+    """Whose rows they are, where people have several, and what is published of that."""
+
+    column: str = Field(min_length=1, description="the column that tells persons apart")
+    rows: int | None = Field(
+        None,
+        ge=1,
+        description="keep at most so many rows of each person, drawn at random before anything is counted",
+    )
+
+    own: tuple[str, ...] = Field(
+        (),
+        description="quasi-identifiers that are the person's own: the same in all rows of a person, and published "
+        "alike in all of them",
+    )
+    publish: Literal["pseudonym"] | None = Field(
+        None,
+        description="pseudonym: the column is published as a random text for each person, another one in every "
+        "release, so that visits stay together",
+    )
+    events: int = Field(
+        1,
+        ge=1,
+        le=5,
+        description="the visits of a person that an adversary may know: k people must match any so many of somebody's",
+    )
+
+    @field_validator("column")
+    @classmethod
+    def _somebody(cls, value: str) -> str:
+        if value == ONE_ROW_EACH:
+            raise ValueError("every row is a person: then write unit: none, without anything else")
+        return value
+
+
+class DateShift(Settings):
+    """Dates that are moved by so many days for each person, before anything is counted, so that intervals stay."""
+
+    columns: tuple[str, ...] = Field(min_length=1, description="of days, like 2026-05-31")
+    within: int = Field(ge=1, le=3650, description="the most days that they are moved, forwards or backwards")
+    weekdays: bool = Field(False, description="move them by whole weeks, so that the days of the week stay")
+    person: str | None = Field(
+        None, description="the column that tells persons apart (default: that of `unit`)"
+    )
+
+    @field_validator("weekdays", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _some_weeks(self) -> DateShift:
+        if self.weekdays and self.within < 7:
+            raise ValueError("weekdays: moving by whole weeks needs within: 7 or more")
+        return self
+
+
+def _unit(value: Any) -> Any:
+    """A unit in the shortest way of writing it: a name where there are no settings."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if not isinstance(value, (Mapping, Unit)):
+        raise ValueError(  # noqa: TRY004 - pydantic takes no other
+            f"{short_repr(value)} names no column; write unit: patient_id, or {{column: patient_id, rows: 3}}"
+        )
+    made = Unit.model_validate(value)
+    return made.column if made == Unit(column=made.column) else made
+
+
+class _DraftWhereEmpty(ExplainedType):
+    """`Policy()` without anything begins a draft, to which columns and requirements are added step by step."""
+
+    def __call__(cls: type[Any], *values: Any, **settings: Any) -> Any:  # noqa: N805
+        return ExplainedType.__call__(cls, *values, **settings) if values or settings else PolicyDraft()
+
+
+class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
     """A role for each column, hierarchies, requirements, method and limits."""
 
     version: Literal[1] = 1
     input: Input = Input()
     output: Output = Output()
-    unit: str | None = Field(
+    unit: Annotated[str | Unit | None, BeforeValidator(_unit)] = Field(
         None,
-        description="the column that tells persons apart, if they have several rows; `none`: every row is a person, "
-        "though an identifier repeats",
+        description="the column that tells people apart, if they have several rows; `none`: every row is a person, "
+        "though an identifier repeats; {column: patient_id, rows: 3}: with settings",
     )
     missing: Missing = Missing()
     prepare: dict[str, Preparation] = Field(
         default_factory=dict, description="what is done to messy columns before anything else reads them"
+    )
+    shift_dates: DateShift | None = Field(
+        None, description="dates that are moved by so many days for each person, which keeps intervals"
     )
     population: Population | None = Field(
         None,
@@ -266,6 +463,8 @@ class Policy(Settings):
     require: tuple[Requirement, ...] = Field(min_length=1)
     method: MethodChoice = Named(name="optimal-lattice")
     recoding: Recoding = Recoding()
+    publish: Published = Field(Published(), description="what is published beside the tables")
+    about: Particulars | None = Field(None, description="title, contact, who approved it …; decides nothing")
     preset: str | None = Field(None, description="the preset this policy was made from, for the record")
 
     _folder: Path = PrivateAttr(default=Path())
@@ -294,7 +493,112 @@ class Policy(Settings):
                 )
         self._survey_fits()
         self._lengths_fit()
+        for name in self.people.own if self.people is not None else ():
+            if name not in self.quasi_identifiers:
+                raise ValueError(
+                    f"unit: own: names quasi-identifiers that are the same in all rows of a person, and {name!r} is "
+                    f"none; {did_you_mean(name, self.quasi_identifiers)}"
+                )
+        self._pseudonyms_fit()
+        self._shifts_fit()
+        self._publishing_fits()
+        self._known_items_fit()
+        self._marginals_fit()
         return self
+
+    def _known_items_fit(self) -> None:
+        """Refuse to take values out of sets that are lists."""
+        for name, asked in self.known_items.items():
+            if asked.rare != "refuse" and self.columns[name].multivalued is True:
+                raise ValueError(
+                    f"columns.{name}.known_items: values are taken out of texts with a separator, not of lists"
+                )
+
+    @property
+    def known_items(self) -> dict[str, RareItems]:
+        """The columns of sets of which a few values may be known, and what is asked of them."""
+        return {name: c.known_items for name, c in self.columns.items() if c.known_items is not None}
+
+    def _marginals_fit(self) -> None:
+        """Refuse counts of values that are published anyway, or of rows where people are counted."""
+        if self.publish.marginals and self.recoding.name != "generalise":
+            raise ValueError(
+                f"publish: marginals are read with labels, and recoding: {self.recoding.name} has groups instead; use "
+                "recoding: generalise, or remove `marginals`"
+            )
+        if self.publish.marginals and self.person_column is not None:
+            raise ValueError(
+                "publish: marginals count rows, of which people have several (`unit`), so that a count of k would not "
+                "be k people; make a table with one row per person, or leave `marginals` out: the classes "
+                "count people"
+            )
+
+    @property
+    def shifting_person(self) -> str:
+        """The column by which dates are moved."""
+        given = self.shift_dates.person if self.shift_dates is not None else None
+        return given or self.person_column or ""
+
+    def _shifts_fit(self) -> None:
+        """Refuse moved dates without persons, and of columns that are coarsened or not published."""
+        shift = self.shift_dates
+        if shift is None:
+            return
+        person = self.shifting_person
+        if not person:
+            raise ValueError(
+                "shift_dates: all dates of a person are moved alike; name the column that tells persons apart, "
+                "person: patient_id"
+            )
+        if self.person_column is not None and person != self.person_column:
+            raise ValueError(
+                f"shift_dates: `unit` says that {self.person_column!r} tells persons apart; remove `person`"
+            )
+        if person in self.columns and self.columns[person].role != "identifier":
+            raise ValueError(f"shift_dates: {person!r} tells persons apart, so its role must be identifier")
+        if self.recoding.name != "generalise":
+            raise ValueError(
+                "shift_dates: what known events tell is attacked for recoding: generalise only; use that"
+            )
+        for name in shift.columns:
+            role = self.columns[name].role if name in self.columns else None
+            if role not in ("sensitive", "insensitive") or self.columns[name].multivalued:
+                raise ValueError(
+                    f"shift_dates: {name!r} is {role or 'not published'}; dates are moved that stay exact to the day, "
+                    "with the role sensitive or insensitive: others are coarsened by their hierarchy"
+                )
+
+    def _pseudonyms_fit(self) -> None:
+        """Refuse pseudonyms beside values that are taken apart, and settings of pseudonyms that nobody publishes."""
+        shown = self.pseudonyms
+        if self.people is not None and self.people.publish and self.recoding.name != "generalise":
+            raise ValueError(
+                f"unit: a pseudonym keeps the values of a person together, which recoding: {self.recoding.name} takes "
+                "apart; use recoding: generalise, or do not publish it"
+            )
+        if self.people is not None and self.people.events > 1 and self.recoding.name != "generalise":
+            raise ValueError(
+                f"unit: several known visits are matched by coarsened quasi-identifiers, and recoding: "
+                f"{self.recoding.name} has groups instead; use recoding: generalise, or events: 1"
+            )
+        if shown and self.recoding.name != "generalise":
+            raise ValueError(
+                f"columns.{shown[0]}: a pseudonym tells rows apart, which recoding: {self.recoding.name} does not keep "
+                "whole; use recoding: generalise, or do not publish it"
+            )
+        groups: dict[str, str] = {}
+        for name, column in self.columns.items():
+            if column.stable and name not in shown:
+                raise ValueError(
+                    f"columns.{name}: stable: true is about pseudonyms, and none are published; add publish: pseudonym"
+                )
+            if column.stable:
+                other = groups.setdefault(column.group or name, name)
+                if other != name:
+                    raise ValueError(
+                        f"columns.{name}: {other!r} has the same group, so that the pseudonym of one row could be "
+                        "found in another row of this table; give them different groups"
+                    )
 
     def _lengths_fit(self) -> None:
         """Refuse a length whose dates are not kept to the day."""
@@ -308,6 +612,53 @@ class Policy(Settings):
                 raise ValueError(
                     f"prepare.{name}: a length needs the days of {end!r}, of which prepare.{end} keeps less"
                 )
+
+    def _publishing_fits(self) -> None:
+        """Refuse columns that cannot be published otherwise than they are, or are named twice."""
+        owner: dict[str, str] = {}
+        for name, column in self.columns.items():
+            for other in column.publish.together if isinstance(column.publish, Publishing) else ():
+                where = f"columns.{name}.publish: `with` names {other!r}, "
+                if other not in self.columns or other == name:
+                    known = did_you_mean(other, [c for c in self.columns if c != name])
+                    raise ValueError(f"{where}which is no other column of the policy; {known}")
+                if self.columns[other].role not in ("sensitive", "insensitive"):
+                    raise ValueError(f"{where}whose role must be sensitive or insensitive")
+                if (
+                    self.columns[other].publish is not None
+                    or other in owner
+                    or self.columns[other].multivalued
+                ):
+                    raise ValueError(f"{where}which is published in another way; remove one of them")
+                owner[other] = name
+        if not self.perturbed:
+            return
+        first = next(iter(self.perturbed))
+        sets = next((n for n, c in self.columns.items() if c.multivalued), None)
+        if sets is not None:
+            raise ValueError(
+                f"columns.{first}.publish: {sets} holds sets of values, and numbers cannot be perturbed beside them; "
+                "leave one of the two columns out"
+            )
+        if self.recoding.name != "generalise":
+            raise ValueError(
+                f"columns.{first}.publish: values that are published apart from their rows, by recoding: "
+                f"{self.recoding.name}, cannot be perturbed as well; use recoding: generalise"
+            )
+        if self.person_column is not None:
+            raise ValueError(
+                f"columns.{first}.publish: people have several rows (`unit`), and what is drawn for each of them "
+                "averages out; make a table with one row per person"
+            )
+
+    @property
+    def perturbed(self) -> dict[str, Publishing]:
+        """How columns are published that are not published as they are, those that are treated together included."""
+        found: dict[str, Publishing] = {}
+        for name, column in self.columns.items():
+            if isinstance(column.publish, Publishing):
+                found |= dict.fromkeys((name, *column.publish.together), column.publish)
+        return {name: found[name] for name in self.columns if name in found}
 
     def _survey_fits(self) -> None:
         """Refuse a survey's columns that contradict something else."""
@@ -394,10 +745,12 @@ class Policy(Settings):
         return [name for name, column in self.columns.items() if column.role == role]
 
     @staticmethod
-    def load(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
-        """A policy from a file, a mapping, or as it is."""
+    def load(source: Policy | PolicyDraft | Mapping[str, Any] | str | Path) -> Policy:
+        """A policy from a file, a mapping, a draft, or as it is."""
         if isinstance(source, Policy):
             return source
+        if isinstance(source, PolicyDraft):
+            return source.build()
         if isinstance(source, Mapping):
             return Policy.of(source, "policy")
         path = Path(source)
@@ -423,7 +776,40 @@ class Policy(Settings):
     @property
     def person_column(self) -> str | None:
         """The column that tells persons apart; None: every row is a person."""
-        return None if self.unit == ONE_ROW_EACH else self.unit
+        return None if self.people is None else self.people.column
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers that are published alike in all rows of a person; exact ones are anyway."""
+        return () if self.people is None or self.recoding.exact else self.people.own
+
+    @property
+    def people(self) -> Unit | None:
+        """Whose rows they are, with all settings; None: every row is a person."""
+        if self.unit is None or self.unit == ONE_ROW_EACH:
+            return None
+        unit = Unit(column=self.unit) if isinstance(self.unit, str) else self.unit
+        column = self.columns.get(unit.column)
+        hidden = column is not None and column.publish == "pseudonym"
+        return unit.model_copy(update={"publish": "pseudonym"}) if hidden else unit
+
+    @property
+    def pseudonyms(self) -> list[str]:
+        """The identifiers that are published as pseudonyms, that of people first."""
+        linked = [self.people.column] if self.people is not None and self.people.publish else []
+        others = [
+            n for n, column in self.columns.items() if column.publish == "pseudonym" and n not in linked
+        ]
+        return linked + others
+
+    def headline(self) -> str:
+        """How many columns have which role, the requirements and the method."""
+        roles = counted_roles({role: len(self.with_role(role)) for role in ROLES})
+        asked = [
+            f"{r.name}({', '.join(f'{k}={v}' for k, v in r.parameters.items() if k != 'use')})"
+            for r in self.require
+        ]
+        return "; ".join([roles, *asked, self.method.name])
 
     def to_dict(self) -> dict[str, Any]:
         """What a policy file would say: plain values, defaults left out."""
@@ -436,9 +822,12 @@ class Policy(Settings):
             "unit",
             "missing",
             "prepare",
+            "shift_dates",
             "population",
             "weight",
             "household",
+            "publish",
+            "about",
             "preset",
         ):
             if key in dumped:
@@ -457,6 +846,9 @@ class Policy(Settings):
     def to_yaml(self) -> str:
         """The policy as the text of a file."""
         return dump_yaml(self.to_dict())
+
+
+AnyPolicy = Policy | PolicyDraft | Mapping[str, Any] | str | Path  # whatever `Policy.load` takes
 
 
 def _plain(value: Any) -> Any:

@@ -31,6 +31,16 @@ class SampleCounts:
         people = int((sizes * classes).sum())
         return SampleCounts(sizes.astype(np.int64), classes.astype(np.int64), max(population, people))
 
+    @staticmethod
+    def of_people(class_sizes: Ints, people: int, population: int) -> SampleCounts:
+        """The counts of classes whose people may be in several: those of the population are in as many on average.
+
+        A person then counts once for each class, in the sample and in the population alike: the sampling fraction is
+        that of people.
+        """
+        places = int(class_sizes.sum())
+        return SampleCounts.of(class_sizes, round(population * places / people) if people else population)
+
     @property
     def people(self) -> int:
         """The size of the sample (n)."""

@@ -140,12 +140,14 @@ class SampledClasses:
         frequencies: people who match each class: the same, unless a missing value matches every value.
         weights: people of the population that those stand for.
         population: the size of the population.
+        n_people: people of the sample, who may be in several classes.
     """
 
     sizes: Ints
     frequencies: Ints
     weights: Floats
     population: int
+    n_people: int
 
     def risks(self) -> Floats:
         """The individual risk of each class."""
@@ -153,13 +155,13 @@ class SampledClasses:
 
     def figures(self, risks: Floats) -> dict[str, Any]:
         """The risks of the journalist and the marketer, and the share of population uniques by every estimator."""
-        expected, people = float((self.sizes * risks).sum()), int(self.sizes.sum())
-        uniqueness = uniqueness_estimates(SampleCounts.of(self.sizes, self.population))
+        marketer = float((self.sizes * risks).sum()) / max(1, int(self.sizes.sum()))
+        uniqueness = uniqueness_estimates(SampleCounts.of_people(self.sizes, self.n_people, self.population))
         return {
-            "people": people,
+            "people": self.n_people,
             "highest": float(risks.max()),
-            "marketer": expected / people,
-            "expected_reidentifications": expected,
+            "marketer": marketer,
+            "expected_reidentifications": marketer * self.n_people,
             "sample_uniques": int((self.sizes == 1).sum()),
             "population_uniques": dict(uniqueness.shares),
             "dankars_rule": uniqueness.chosen,

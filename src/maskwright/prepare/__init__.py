@@ -4,6 +4,7 @@
 `spellings`   F, f and female as Female                  `dates`     31.01.2024 and 01/31/2024 as 2024-01-31
 `digits`      2139 as 02139                              `lists`     "a; b | c" as a list with one separator
 `between`     a new column: the time from one date to another
+`redact`      free text without what a language model recognises as a name
 
 What becomes of a cell follows from the cell (of a length: from the two cells of its row) and from the policy alone.
 Nothing is taken from other rows, so that new rows are prepared exactly as the table was.
@@ -17,12 +18,11 @@ from pydantic import Field, field_validator, model_validator
 
 from maskwright.domain.settings import Settings
 from maskwright.domain.values import canonical_text
-from maskwright.prepare.dates import DateFormats
+from maskwright.prepare.date_formats import DateFormats, Span
 from maskwright.prepare.digits import Digits
 from maskwright.prepare.lists import ListCells
 from maskwright.prepare.numbers import NumberFormat
 from maskwright.prepare.repairs import Repair
-from maskwright.prepare.spans import Span
 from maskwright.prepare.spellings import Spellings
 
 __all__ = [
@@ -31,12 +31,31 @@ __all__ = [
     "ListCells",
     "NumberFormat",
     "Preparation",
+    "Redaction",
     "Repair",
     "Span",
     "Spellings",
 ]
 
-KINDS = ("numbers", "dates", "digits", "lists", "between")
+KINDS = ("numbers", "dates", "digits", "lists", "between", "redact")
+
+
+class Redaction(Settings):
+    """What is taken out of free text, and by which model. *Not verified*: what a model overlooks stays."""
+
+    model: str = Field(
+        min_length=1,
+        description="a spaCy pipeline: the name of an installed package, or the path of a folder",
+    )
+    keep: tuple[str, ...] = Field(
+        (),
+        description="labels of the model that stay, such as CARDINAL; everything else it finds is taken out",
+    )
+
+    @field_validator("keep", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
 
 
 class Preparation(Settings):
@@ -53,6 +72,9 @@ class Preparation(Settings):
     digits: Digits | None = Field(None, description="codes of a fixed length that lost their leading zeros")
     lists: ListCells | None = Field(None, description="several values in a cell")
     between: Span | None = Field(None, description="a new column: the time from one date to another")
+    redact: Redaction | None = Field(
+        None, description="free text that a program takes names out of, not verified"
+    )
     otherwise: Literal["refuse", "missing", "keep"] = Field(
         "refuse",
         description="a value that none of this fits: refuse the table, count it as missing, or keep it",

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from pydantic import Field, model_validator
 
-from maskwright.domain.exact import Exact, text_of
+from maskwright.domain.exact import Exact
 from maskwright.domain.settings import Settings
 
 BLANKS = " \u00a0\u202f\u2009"
@@ -169,8 +169,3 @@ def _beside(values: Mapping[str, int]) -> tuple[list[str], dict[str, Fraction]]:
         if known:
             return signs, known
     return signs, {}
-
-
-def unit_text(units: Mapping[str, Fraction]) -> str:
-    """Units with their factors, in words."""
-    return ", ".join(unit if factor == 1 else f"{unit} × {text_of(factor)}" for unit, factor in units.items())

@@ -12,13 +12,14 @@ DATE = "a date written"
 AMBIGUOUS = "a date whose day and month could be exchanged"
 DIGITS = "a code that lost its zeros"
 LIST = "a list with other separators"
+REDACTED = "a text that something was taken out of by a program, not verified"
 LENGTH = "a length that was computed"
 UNFIT = "fits nothing that the policy says"
 
 
 @dataclass(frozen=True)
 class Repair:
-    """So many rows of a column held something of a kind, in so many different forms.
+    """What was repaired in a column: how many rows held something of a kind, in how many different forms.
 
     Attributes:
         column: which one.

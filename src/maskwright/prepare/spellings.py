@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -59,7 +59,9 @@ def _folded(text: str) -> str:
 
 
 def spellings_found(values: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """For each value that is written in several ways, the commonest way and the others.
+    """For each value that is written in several ways, one way and the others.
+
+    The commonest way; of a word and its initial the word; several values in the same case, where each is written in it.
 
     Two texts are the same value when they differ in nothing but case, accents, blanks or marks at the end; and short
     forms of sex and of yes and no, where every value of the column is one of those words.
@@ -77,10 +79,23 @@ def spellings_found(values: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
                 merged.setdefault(owner[key], []).extend(members)
             groups = merged
             break
+    several = [members for members in groups.values() if len(members) > 1]
+    case = _common_case(several, values)
     found = {}
-    for members in groups.values():
-        if len(members) > 1:
-            # the commonest way; of words and their initials a word, which says more
-            best = max(members, key=lambda v: (len(v) > 1, values[v], v))
-            found[best] = tuple(sorted(set(members) - {best}))
+    for members in several:
+        # of words and their initials a word, which says more
+        best = max(members, key=lambda v: (len(v) > 1, case(v), values[v], v))
+        found[best] = tuple(sorted(set(members) - {best}))
     return found
+
+
+def _common_case(groups: Sequence[Sequence[str]], values: Mapping[str, int]) -> Callable[[str], bool]:
+    """Whether a text is written in the case in which each of the values is written, the commonest such."""
+    cases: tuple[Callable[[str], bool], ...] = (str.istitle, str.islower, str.isupper)
+    shared = [
+        c
+        for c in cases
+        if len(groups) > 1 and all(any(len(v) > 1 and c(v) for v in members) for members in groups)
+    ]
+    rows = {c: sum(values[v] for members in groups for v in members if len(v) > 1 and c(v)) for c in shared}
+    return max(shared, key=lambda c: rows[c]) if shared else lambda _: False

@@ -15,6 +15,7 @@ from maskwright.domain.grouping import Trace
 from maskwright.domain.method import Method
 from maskwright.domain.model import Context, Model
 from maskwright.domain.promise import Lemma
+from maskwright.domain.registry import is_outside
 from maskwright.domain.rules import Rule, ShareAtMost
 from maskwright.promise.lemmas.value_blind import BLIND
 
@@ -58,6 +59,8 @@ def promise_of_method(
         trace: of the run; None: before it.
     """
     trace = trace or Trace()
+    if foreign := next((thing for thing in (method, *models) if is_outside(thing)), None):
+        return _unproven(f"{foreign.name} is no part of Maskwright, and nothing of a third party is proven")
     looked = [m for m in models if m.use == "search" and m.about == "sensitive"]
     if void := method.voided(looked, trace):
         return _unproven(void)

@@ -8,7 +8,7 @@ is only what everybody can see of it, such as whether somebody was left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,8 +18,10 @@ from maskwright.domain.exact import text_of
 from maskwright.domain.grouping import Grouping, Trace
 from maskwright.domain.method import Method
 from maskwright.domain.model import Context, Model
-from maskwright.domain.promise import Design, Ingredient, Promise
+from maskwright.domain.promise import ANYBODY, EVERY_ROW, Design, Ingredient, Promise
 from maskwright.promise.lemmas.dropped_rows import DROPPING
+from maskwright.promise.lemmas.lasting_signatures import LASTING
+from maskwright.promise.lemmas.private_samples import PRIVATE_SAMPLES
 from maskwright.promise.lemmas.published_gates import GATES
 from maskwright.promise.lemmas.repeated_runs import REPETITION
 from maskwright.promise.lemmas.rows_per_person import SEVERAL_ROWS
@@ -46,8 +48,9 @@ class VisibleOutcome:
     def of(grouping: Grouping) -> VisibleOutcome:
         """The outcome of a grouping."""
         missing = grouping.summary.dropped_missing
+        before = missing + grouping.summary.dropped_per_person
         return VisibleOutcome(
-            grouping.dropped_rows + missing, missing, grouping.trace, _partly_published(grouping)
+            grouping.dropped_rows + before, missing, grouping.trace, _partly_published(grouping)
         )
 
 
@@ -79,6 +82,7 @@ class PromiseQuestion:
         sets: the column of sets that the attribute is a value of, or is.
         split: attributes and columns of sets that are in several tables.
         outcome: what can be seen of the release; None: there is none yet.
+        within: the secret is a number, up to this share of the truth; None: values or sets of them.
     """
 
     attribute: str
@@ -94,6 +98,7 @@ class PromiseQuestion:
     sets: str | None = None
     split: frozenset[str] = frozenset()
     outcome: VisibleOutcome | None = None
+    within: Fraction | None = None
 
     @property
     def looked(self) -> list[Model]:
@@ -106,14 +111,6 @@ class PromiseQuestion:
         if not self.adversary.knows_method:
             return True
         return self.method is not None and self.method.deals_alike(self.models, self._trace)
-
-    @property
-    def buckets_people(self) -> bool:
-        """Does the method put rows of different people with different values into buckets?"""
-        method = self.method
-        return method is not None and (
-            method.decisions().picks_at_random or getattr(method, "anatomize", None) is not None
-        )
 
     @property
     def _trace(self) -> Trace:
@@ -132,6 +129,7 @@ def promise_of(
     adversary: Adversary,
     secrets: Sequence[Sequence[str]] | None = None,
     largest: Fraction | None = None,
+    within: Fraction | None = None,
 ) -> Promise:
     """The promise of a release about one attribute of one of its tables."""
     tables = target.tables
@@ -145,7 +143,7 @@ def promise_of(
         attribute, adversary, secrets, largest, target.method, target.models, target.context, target.design,
         target.joined, tuple(target.grouping.summary.sensitive),
         next((s.name for s in target.context.sets if attribute in s.bits), None),
-        frozenset(n for n, k in where.items() if k > 1), VisibleOutcome.of(target.grouping),
+        frozenset(n for n, k in where.items() if k > 1), VisibleOutcome.of(target.grouping), within,
     )  # fmt: skip
     return answer_question(question)
 
@@ -153,10 +151,31 @@ def promise_of(
 def answer_question(question: PromiseQuestion) -> Promise:
     """The promise that answers a question."""
     found = question.by_method()
-    every = found.every_value or question.largest is not None
+    every = question.within is None and (found.every_value or question.largest is not None)
     bound = found.bound if every else None
     ingredients = tuple(i for ask in INGREDIENTS for i in ask(question))
     return Promise(question.attribute, question.adversary.name, bound, found.strict, ingredients)
+
+
+def promise_of_rows(method: Method, design: Design) -> Promise | None:
+    """The promise of a method whose releases are differentially private; None: they are not.
+
+    It is about every row and anybody. What would void it was refused before.
+    """
+    privacy = method.privacy()
+    if privacy is None:
+        return None
+    privacy = replace(privacy, spent=design.spent)
+    why = f"{PRIVATE_SAMPLES.says}; every row is kept with probability {privacy.keep:.4g}, and classes have at least "
+    question = PromiseQuestion(
+        EVERY_ROW, Adversary(ANYBODY), None, None, method, (), Context(reference={}, n_people=0), design
+    )
+    ingredients = (
+        Ingredient("method", f"{method.name}, {privacy.phrase}", True, f"{why}{privacy.k} rows", lemma=PRIVATE_SAMPLES),
+        Ingredient("columns", "all that are published", True, "they are the class of a row, at fixed levels"),
+        *_run(question),
+    )  # fmt: skip
+    return Promise(EVERY_ROW, ANYBODY, None, False, ingredients, privacy)
 
 
 Asked = Callable[[PromiseQuestion], Iterator[Ingredient]]
@@ -165,23 +184,24 @@ Asked = Callable[[PromiseQuestion], Iterator[Ingredient]]
 def _method(question: PromiseQuestion) -> Iterator[Ingredient]:
     """The method with its settings, and the models that it searches on."""
     adversary, method = question.adversary, question.method
-    searched = [m.name for m in question.models if m.use == "search"]
+    searched = list(dict.fromkeys(m.name for m in question.models if m.use == "search"))
     setting = f"{method.name}, searching on {' and '.join(searched) or 'nothing'}" if method else "not known"
     if not adversary.knows_method:
         why = "this adversary does not know the method, and believes what the class shows"
         yield Ingredient("method", setting, True, why)
         return
     found = question.by_method()
+    people = question.design is not None and question.design.unit is not None
     if found.lemma is None:
-        yield Ingredient("method", setting, False, found.why, BALANCED)
+        yield Ingredient("method", setting, False, found.why, BLIND_SEARCH if people else BALANCED)
         return
     if adversary.facts and not question.dealt_alike:
         why = "no bound is proven for somebody who knows the method and facts"
-        yield Ingredient("method", setting, False, why, BLIND)
+        yield Ingredient("method", setting, False, why, BLIND_SEARCH if people else BLIND)
         return
     short = _falls_short(question, found)
     if short:
-        yield Ingredient("method", setting, False, short, BALANCED)
+        yield Ingredient("method", setting, False, short, BLIND_SEARCH if people else BALANCED)
         return
     yield Ingredient("method", setting, True, found.why, lemma=found.lemma)
 
@@ -254,10 +274,13 @@ def _missing(question: PromiseQuestion) -> Iterator[Ingredient]:
     design, outcome = question.design, question.outcome
     if design is None or not design.drops_missing:
         return
-    if outcome is not None and not outcome.dropped_missing:
+    if outcome is not None and not outcome.dropped:
         yield Ingredient("missing rows", "dropped", True, "nobody was left out")
         return
-    why = "somebody may be left out because a sensitive value is missing, and then class sizes tell of it"
+    if outcome is not None and not outcome.dropped_missing:
+        why = "that it was for another reason tells of those who are left out that no value of theirs is missing"
+    else:
+        why = "somebody may be left out because a sensitive value is missing, and then class sizes tell of it"
     yield Ingredient("missing rows", "dropped", False, why, "missing: {rows: keep}")
 
 
@@ -267,19 +290,40 @@ def _people(question: PromiseQuestion) -> Iterator[Ingredient]:
     if unit is None:
         return
     if question.adversary.facts:
-        why = "no attack and no proof takes facts about people with several rows into account"
+        why = "no proof takes facts about people with several rows into account"
         yield Ingredient("unit", unit, False, why, "adversary: knows-method")
+    elif question.design is not None and question.design.rows_kept is not None:
+        why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
+        yield Ingredient(
+            "unit", f"{unit}, at most {question.design.rows_kept} rows", False, why, "unit without `rows`"
+        )
+    elif question.design is not None and question.design.own and not _one_level_for_all(question):
+        why = "people are grouped first by columns of their own, and then their rows: no proof is about both together"
+        yield Ingredient(
+            "unit",
+            f"{unit}, own columns {', '.join(question.design.own)}",
+            False,
+            why,
+            "a method with one level for each column",
+        )
     elif _may_be_partly_published(question):
         why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
-        yield Ingredient("unit", unit, False, why, "no suppression, or suppressed_rows: star")
-    elif question.adversary.knows_method and question.buckets_people:
+        suppresses = hasattr(question.method, "suppression")
+        instead = "no suppression, or suppressed_rows: star" if suppresses else BLIND_SEARCH
+        yield Ingredient("unit", unit, False, why, instead)
+    elif question.adversary.knows_method and question.method is not None and question.method.buckets_people:
         why = "which rows can share a bucket of different people depends on whose values they are"
-        yield Ingredient("unit", unit, False, why, BLIND)
+        yield Ingredient("unit", unit, False, why, BLIND_SEARCH)
     elif question.dealt_alike:
         why = "of a person with r of the N rows of a class, c of which hold a value, 1 − C(N−c, r)/C(N, r) is believed"
         yield Ingredient("unit", unit, True, why, lemma=SEVERAL_ROWS)
     else:
-        yield Ingredient("unit", unit, False, "the bound of the method is about single rows", BLIND)
+        yield Ingredient("unit", unit, False, "the bound of the method is about single rows", BLIND_SEARCH)
+
+
+def _one_level_for_all(question: PromiseQuestion) -> bool:
+    """Does the method publish a column at one level, and so alike in all rows of a person by itself?"""
+    return question.method is not None and question.method.for_one_table().decisions().shape == "node"
 
 
 def _may_be_partly_published(question: PromiseQuestion) -> bool:
@@ -314,6 +358,25 @@ def _secrets(question: PromiseQuestion) -> Iterator[Ingredient]:
         yield Ingredient("secrets", " or ".join(several[0]), False, why, "secrets of one value each")
 
 
+def _near_numbers(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Numbers near the truth: the belief in a range is the sum over its numbers, where each group shows that."""
+    if question.within is None:
+        return
+    outcome, setting = question.outcome, f"within {text_of(question.within)} of the truth"
+    if question.adversary.facts:
+        why = "what facts tell about a range of numbers is more than they tell about each of them"
+        yield Ingredient("numbers", setting, False, why, "secrets of one value each")
+    elif question.adversary.knows_method and not question.by_method().shown:
+        why = "the bound of the method is about values, not about ranges of numbers"
+        yield Ingredient("numbers", setting, False, why, BALANCED)
+    elif outcome is None or outcome.dropped:
+        why = "a value that is no number is refused: being published tells of those who are left out"
+        yield Ingredient("numbers", setting, False, why, "no suppression")
+    else:
+        why = "the belief in a range is the sum over its numbers, and nobody is left out"
+        yield Ingredient("numbers", setting, True, why)
+
+
 def _sets(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Multi-valued columns: which values there are is read off everybody, published or not."""
     column, outcome = question.sets, question.outcome
@@ -326,6 +389,24 @@ def _sets(question: PromiseQuestion) -> Iterator[Ingredient]:
         return
     why = "which values occur in the sets is read off everybody, and somebody may be left out"
     yield Ingredient("sets", column, False, why, "no suppression")
+
+
+def _listed_values(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Orders, hierarchies and preparations of sensitive columns: a table with a value that does not fit is refused."""
+    design, outcome = question.design, question.outcome
+    if design is None or not design.listed:
+        return
+    setting = ", ".join(design.listed)
+    if outcome is not None and not outcome.dropped:
+        yield Ingredient(
+            "listed values", setting, True, "nobody is left out, so that every value is published"
+        )
+        return
+    why = "a value that is not listed, or does not fit, is refused: being published tells of those who are left out"
+    instead = (
+        "no suppression, or no order, hierarchy and preparation of a sensitive column that refuses values"
+    )
+    yield Ingredient("listed values", setting, False, why, instead)
 
 
 def _tables(question: PromiseQuestion) -> Iterator[Ingredient]:
@@ -375,6 +456,19 @@ def _preparing(question: PromiseQuestion) -> Iterator[Ingredient]:
     yield Ingredient("prepare", ", ".join(design.prepared), True, why)
 
 
+def _sequence(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Releases of the same sequence that came before."""
+    many = question.design.follows if question.design else 0
+    if not many:
+        return
+    if question.adversary.facts:
+        why = "what facts about others tell beside several releases is proven of none"
+        yield Ingredient("earlier releases", f"{many} of the sequence", False, why, "adversary: knows-method")
+    else:
+        why = "everybody's group shows the same values in all of them, each once"
+        yield Ingredient("earlier releases", f"{many} of the sequence", True, why, lemma=LASTING)
+
+
 def _other_settings(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Settings that nothing above asks about: what no proof names is not promised."""
     for name in question.design.unproven if question.design else ():
@@ -401,8 +495,9 @@ def _run(question: PromiseQuestion) -> Iterator[Ingredient]:
 
 
 BALANCED = "mondrian with cut: balanced, for any models and any number of columns"
-BLIND = "a method whose search does not look at sensitive values, or anatomy"
+BLIND_SEARCH = "a method whose search does not look at sensitive values"
+BLIND = f"{BLIND_SEARCH}, or anatomy"
 INGREDIENTS: tuple[Asked, ...] = (
-    _method, _worlds, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _sets, _tables,
-    _insensitive, _population, _preparing, _other_settings, _run,
+    _method, _worlds, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _near_numbers, _sets,
+    _listed_values, _tables, _insensitive, _population, _preparing, _sequence, _other_settings, _run,
 )  # fmt: skip

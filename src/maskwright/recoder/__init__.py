@@ -1,6 +1,7 @@
 """Apply the full-domain recoding of a release to new rows, in the manner of scikit-learn's transformers.
 
-New rows can break what the release promises, so they are checked: see docs/new-rows.md.
+New rows can break what the release promises, so they are checked: see docs/new-rows.md. A hierarchy that also knows the
+values of new rows publishes the old ones exactly as before (`extend_recoding`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.attacks import ATTACKS
 from maskwright.domain.adversary import Target
+from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.exact import number_text
-from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.grouping import Allocation, Grouping, Labels, allocated_classes
+from maskwright.domain.hierarchy import Hierarchy, Level
 from maskwright.domain.model import Context, Model
-from maskwright.domain.recoding_plan import Plan
+from maskwright.domain.recoding_plan import ColumnMap, Plan
 from maskwright.domain.references import References, context_of_rows
 from maskwright.domain.release import Release
 from maskwright.domain.settings import did_you_mean
@@ -27,14 +31,15 @@ from maskwright.domain.summary import Summary
 from maskwright.domain.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, SensitiveSpec, SummarySpec, Table
-from maskwright.errors import InputError, NotVerified, PolicyNotMet, UsageError
+from maskwright.errors import HierarchyError, InputError, NotVerified, PolicyNotMet, UsageError
 from maskwright.folder.store import PRIVATE
+from maskwright.hierarchies.builder import Ladder
 from maskwright.kernels.randomness import secret_key
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline.attacking import target_of
-from maskwright.policy.binding import reading_options
+from maskwright.pipeline.attacking import ADVERSARIES, attack_target, target_of
+from maskwright.pipeline.label_text import published_codes, published_ladder
+from maskwright.policy.binding import ladder_of, reading_options
 from maskwright.policy.policy import Policy
-from maskwright.recoder.extended_hierarchy import Applied, applied_of, extend_recoding
 
 
 @dataclass(frozen=True)
@@ -235,6 +240,27 @@ def _translation(old: tuple[str, ...], values: tuple[str, ...]) -> Ints:
     return np.array([0, *(code[value] for value in old)], dtype=np.int64)
 
 
+def new_rows_target(union: Union, applied: Sequence[Applied], kept: NDArray[np.bool_]) -> Target:
+    """The new rows as a release of their own, for attacks: their classes hold nobody of the old release.
+
+    Levels were fixed before any of them was seen, so that who knows the method knows no more by that.
+    """
+    group_of = np.full(union.new.n_tuples, -1, dtype=np.int64)
+    _, first, number = np.unique(union.of_tuple[kept], return_index=True, return_inverse=True)
+    group_of[kept] = number.reshape(-1)
+    allocation = Allocation(np.arange(union.new.n_tuples), group_of, union.new.rows)
+    tuples = np.flatnonzero(kept)[first]
+    labels = []
+    for part, codes in zip(applied, union.new.codes, strict=True):
+        level = part.hierarchy.levels[part.level]
+        of_group = level.blocks[codes[tuples]].astype(np.int32)
+        labels.append(Labels(part.hierarchy.attribute, tuple(level.labels), level.leaves, of_group))
+    classes = allocated_classes(union.new, allocation, len(first))
+    levels = tuple(part.level for part in applied)
+    grouping = Grouping(union.new, allocation, tuple(labels), classes, levels)
+    return Target.of_groups(grouping, union.models, union.context)
+
+
 Check = Literal["refuse", "suppress", "report"]
 Order = Literal["shuffle", "keep"]
 Published = Literal["together", "alone"]
@@ -245,7 +271,8 @@ __all__ = ["NewRows", "Recoder", "Violation"]
 class Recoder:
     """A fitted full-domain recoding, for rows that were not there when the release was made.
 
-    Make it with `Recoder.from_release`. After `transform` (or `fit`), `report_` says what was found.
+    Make it with `Recoder.from_release`. After `transform` (or `fit`), `report_` says what was found, and `beliefs_`
+    what can be believed by somebody who tells the new rows apart from the release: attacked as a release of their own.
 
     Args:
         release: a `Release`, or the folder of one that kept its private/ part.
@@ -266,6 +293,7 @@ class Recoder:
     ) -> None:
         self.release, self.check, self.order, self.published = release, check, order, published
         self.report_: NewRows | None = None
+        self.beliefs_: tuple[Beliefs, ...] = ()
 
     @classmethod
     def from_release(cls, release: Release | str | Path, **options: Any) -> Recoder:
@@ -362,10 +390,22 @@ class Recoder:
                 "this release has several tables, or columns of sets: new rows cannot be checked against those; make a "
                 "new release of all rows"
             )
+        if policy.perturbed:
+            raise UsageError(
+                f"this release publishes {', '.join(policy.perturbed)} otherwise than in the table: new rows change "
+                "groups and ranks, and errors that are drawn again average out; make a new release of all rows"
+            )
         if policy.person_column:
             raise UsageError(
                 "this release counts people by a unit: whether a new row belongs to somebody who is in it already "
                 "is not known any more; make a new release of all rows"
+            )
+        if policy.shift_dates is not None:
+            raise UsageError("this release has moved dates (shift_dates); make a new release of all rows")
+        if policy.pseudonyms:
+            raise UsageError(
+                f"this release has pseudonyms in column {policy.pseudonyms[0]!r}: those of new rows would tell who is "
+                "in it already; make a new release of all rows"
             )
         return policy, target, [applied_of(policy, grouping, a) for a in range(len(grouping.levels))]
 
@@ -388,6 +428,8 @@ class Recoder:
             new = engine.summarise(table, spec)
             union = unite_releases(target, applied, new, trees, self.published == "alone")
             kept = self._decide(union)
+            alone = new_rows_target(union, applied, kept)
+            self.beliefs_ = tuple(attack_target(alone, list(ATTACKS), ADVERSARIES["neighbour"]))
             if not hand_over:
                 return None
             drop_missing = [*policy.quasi_identifiers, *(s.name for s in specs)] if drop else []
@@ -478,3 +520,107 @@ def _recount(engine: Engine, recoded: Table, union: Union, kept: NDArray[np.bool
     expected = Counter({labels: int(n) for labels, n in zip(union.labels, new, strict=True) if n})
     if Counter(dict(zip(found.labels, found.rows.tolist(), strict=True))) != expected:
         raise NotVerified("the recoded rows are not those that were checked; please report this")
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """One quasi-identifier: its hierarchy, and the level that the release has it at."""
+
+    hierarchy: Hierarchy
+    level: int
+
+    @property
+    def labels(self) -> tuple[str | None, ...]:
+        """The labels of the level."""
+        return self.hierarchy.levels[self.level].labels
+
+    @property
+    def map(self) -> ColumnMap:
+        """The label of every value, for the engine."""
+        level = self.hierarchy.levels[self.level]
+        texts = tuple(level.labels[block] for block in level.blocks.tolist())
+        return ColumnMap(self.hierarchy, texts, identity=self.level == 0)
+
+
+def applied_of(policy: Policy, grouping: Grouping, a: int) -> Applied:
+    """The recoding of one quasi-identifier: what the policy says of the published values, if that was published.
+
+    Releases of versions that labelled groups by the values of the whole table are recoded by its hierarchy.
+    """
+    hierarchy, labels, allocation = (
+        grouping.summary.attributes[a],
+        grouping.published_labels[a],
+        grouping.allocation,
+    )
+    codes = published_codes(grouping)[a]
+    built = _whole(hierarchy.attribute, published_ladder(policy, hierarchy, codes))
+    code = {value: i + 1 for i, value in enumerate(built.values)}
+    shown = np.full(len(hierarchy.values) + 1, -1, dtype=np.int64)
+    there = (
+        allocation.groups >= 0
+        if grouping.starred is None
+        else (allocation.groups >= 0) & (allocation.groups != grouping.starred)
+    )
+    shown[grouping.summary.codes[a][allocation.tuples[there]]] = labels.of_group[allocation.groups[there]]
+    published = [(value, labels.texts[shown[c]]) for c in codes.tolist() for value in hierarchy.members(c)]
+    for number, level in enumerate(built.levels):
+        if all(_label(level, code[value]) == text for value, text in published):
+            return Applied(built, number)
+    return Applied(*hierarchy.uncut((grouping.levels or ())[a]))
+
+
+def _whole(attribute: str, ladder: Ladder) -> Hierarchy:
+    """The hierarchy with every level that the policy names."""
+    names = [name for name, _ in ladder.levels]
+    return Hierarchy.of(
+        attribute, ladder.ground, ladder.levels, chain=ladder.chain, ordered=ladder.ordered, kept=names
+    )
+
+
+def extend_recoding(applied: Applied, policy: Policy, values: Sequence[str]) -> Applied:
+    """The recoding for more values: the policy's own builder is asked for them.
+
+    Refuses a value that the builder does not know (it is not in the file, tree or groups), and one that would change
+    how other values are published.
+    """
+    name = applied.hierarchy.attribute
+    known = set(applied.hierarchy.values)
+    unseen = [value for value in values if value not in known]
+    if not unseen:
+        return applied
+    try:
+        built = _whole(name, ladder_of(policy, name, [*applied.hierarchy.values, *unseen]))
+    except HierarchyError:
+        raise _refused(name, unseen, "the policy does not list it either") from None
+    level = _same_level(applied, built)
+    if level is None or not set(unseen) <= set(built.values):
+        raise _refused(name, unseen, "with it the levels would not be those of the release")
+    return Applied(built, level)
+
+
+def _refused(name: str, unseen: Sequence[str], why: str) -> HierarchyError:
+    more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+    return HierarchyError(
+        f"column {name!r}: the hierarchy of the release does not know {', '.join(map(repr, unseen[:3]))}{more} "
+        f"({why}); leave these rows out, or make a new release of all rows"
+    )
+
+
+def _same_level(applied: Applied, built: Hierarchy) -> int | None:
+    """The level of the new hierarchy that publishes all old values under their old labels."""
+    old = applied.hierarchy
+    if applied.level in (0, old.top):
+        return 0 if applied.level == 0 else built.top
+    code = {value: i + 1 for i, value in enumerate(built.values)}
+    places = [code.get(value, 0) for value in old.values]
+    for number, level in enumerate(built.levels):
+        if level.name == old.levels[applied.level].name and all(places):
+            same = [_label(level, c) for c in places] == [
+                _label(old.levels[applied.level], c) for c in range(1, len(old.values) + 1)
+            ]
+            return number if same else None
+    return None
+
+
+def _label(level: Level, code: int) -> str | None:
+    return level.labels[int(level.blocks[code])]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from maskwright.domain.promise import LABELS
+from maskwright.domain.promise import LABELS, DifferentialPrivacy
 from maskwright.models import MODELS
 from maskwright.report.html import Markup, bullet_list, html_page, html_table, page_section, tag
 
@@ -27,7 +27,7 @@ HOW = {
     ),
     "bucketize": (
         "There are two tables. Rows with the same group number belong together, but which sensitive row belongs to "
-        "which row of quasi-identifiers inside a group is not published, and cannot be found out from row order.",
+        "which row of quasi-identifiers inside a group is not published, and cannot be told from the order of rows.",
         ESTIMATE,
     ),
     "permute": (
@@ -54,6 +54,8 @@ STATUS = {
     "measured": "This was measured on this release; it is not a property of the method.",
 }
 
+BY_CLASS = "labels that differ from class to class"  # of a column that is published at no one level
+
 
 def write_data_card(
     path: Path, dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any]], seeded: bool
@@ -68,12 +70,14 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
     if seeded:
         text = "This release was made with a fixed seed, for a test or an experiment."
         warning = [tag("div", tag("strong", "Not for use"), tag("p", text), class_="verdict no")]
-    parts = dictionary.get("parts", ())
+    parts, about = dictionary.get("parts", ()), dictionary.get("about", {})
     names = {(c["table"], c["name"]) for c in dictionary["columns"]}
     return html_page(
         "Data card",
-        tag("h1", "Data card"),
+        tag("h1", f"Data card: {about['title']}" if about.get("title") else "Data card"),
+        *_particulars(about),
         tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order says nothing.", class_="lead"),
+        *_counterfeits(dictionary),
         *warning,
         _columns(dictionary),
         _promises(promised, dictionary),
@@ -81,6 +85,33 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         _compute(dictionary),
         contents=[c for c in CONTENTS if parts or c[0] != "relation"],
     )  # fmt: skip
+
+
+def _particulars(about: Mapping[str, str]) -> list[Markup]:
+    """Who may be asked, what may be done with it, and of when it is, as far as the publisher said so."""
+    said = [f"{name}: {about[name]}" for name in ("contact", "licence", "date") if about.get(name)]
+    return [tag("p", " · ".join(said))] if said else []
+
+
+def _of_known_items(column: Mapping[str, Any]) -> str:
+    """What was done so that a few known values find nobody."""
+    asked = column.get("known_items")
+    if asked is None:
+        return ""
+    done = {"suppress": ", values were taken out of some sets", "merge": ", rare values were merged"}.get(
+        asked["rare"], ""
+    )
+    return f"; at least {asked['k']} people hold any {asked['m']} of them that somebody holds{done}"
+
+
+def _counterfeits(dictionary: Mapping[str, Any]) -> list[Markup]:
+    """Rows that are nobody's, in a sequence of releases."""
+    many = dictionary.get("counterfeits", 0)
+    said = (
+        f"{many:,} of the rows are counterfeits: they have a group and no quasi-identifiers, and one value of their "
+        "group for each of them is nobody's. They keep the values of a group what they were in earlier releases."
+    )
+    return [tag("p", said)] if many else []
 
 
 def _columns(dictionary: Mapping[str, Any]) -> Markup:
@@ -105,6 +136,7 @@ def _columns(dictionary: Mapping[str, Any]) -> Markup:
 def _promises(promised: Sequence[Mapping[str, Any]], dictionary: Mapping[str, Any]) -> Markup:
     """Each requirement in the policy's words, and in plain ones; and what is not promised."""
     known = [c for c in dictionary["columns"] if c["role"] == "quasi-identifier"]
+    private = _privacy(dictionary)
     exact = known and dictionary["recoding"] != "generalise" and not any(c["recoded"] for c in known)
     items = [
         part for p in promised for part in (tag("dt", _requirement_phrase(p)), tag("dd", _in_plain_words(p)))
@@ -115,9 +147,15 @@ def _promises(promised: Sequence[Mapping[str, Any]], dictionary: Mapping[str, An
                  "number. What follows was counted in the published files before they were handed over."),
         tag("dl", *items) if items else tag("p", "Nothing."),
         *([tag("p", EXACT)] if exact else []),
+        *([tag("p", private.sentence())] if private is not None else []),
         tag("p", "Not promised: anything about insensitive columns, and anything about an adversary who knows more "
                  "than the requirements above speak of. Do not try to find people in it.", class_="note"),
     )  # fmt: skip
+
+
+def _privacy(dictionary: Mapping[str, Any]) -> DifferentialPrivacy | None:
+    stored = dictionary.get("differential_privacy")
+    return None if stored is None else DifferentialPrivacy.of(stored)
 
 
 def _relation(parts: Sequence[Mapping[str, Any]]) -> list[Markup]:
@@ -152,12 +190,29 @@ def _compute(dictionary: Mapping[str, Any]) -> Markup:
         "Records that would have been too rare may be absent, so totals can be slightly lower. They are not absent at "
         "random: rare combinations of values are more likely to be missing."
     ]
+    private = _privacy(dictionary)
+    if private is not None:
+        lines.append(
+            f"Each record was kept with the probability {private.keep:.4f}, and combinations of all columns with fewer "
+            f"than {private.k} records left are absent: divide a count by {private.keep:.4f} to estimate what it was."
+        )
+    if dictionary.get("marginals"):
+        lines.append(
+            f"{dictionary['marginals']} says how many of the rows have each original value of every quasi-identifier "
+            "(rare ones together), and which values a label stands for. Spread the rows of a label by these counts, "
+            "not evenly: maskwright.read_release(folder) gives probabilities, or a table of drawn values."
+        )
     if any("*" in c.get("labels", ()) for c in dictionary["columns"]):
         lines.append("The value * stands for any value: it says nothing about the person.")
     if changed := [c["name"] for c in dictionary["columns"] if c.get("distorted")]:
         lines.append(
             f"Some values of {', '.join(changed)} were replaced by others on purpose, and are not marked: treat the "
             "column as measured with error, and do not report single records."
+        )
+    if changed := [c["name"] for c in dictionary["columns"] if c.get("perturbed")]:
+        lines.append(
+            f"The values of {', '.join(changed)} were changed on purpose, as the columns say: treat them as measured "
+            "with error, and do not report single records."
         )
     if dictionary.get("escaped"):
         lines.append(
@@ -168,11 +223,28 @@ def _compute(dictionary: Mapping[str, Any]) -> Markup:
 
 
 def _meaning(column: Mapping[str, Any], recoding: str) -> str:
+    if column["role"] == "pseudonym":
+        where = "the same in other releases" if column.get("stable") else "another one in every release"
+        if column.get("one_row_each"):
+            return f"a random text in place of each value, {where}"
+        return f"a random text for each person, {where}: rows with the same one are one person's"
     if column["role"] == "group":
         return "the number of the group" + (", the same in both tables" if recoding == "bucketize" else "")
+    if "moved" in column:
+        by = "whole weeks" if column["moved"]["weekdays"] else "days"
+        return (
+            f"moved by {by}, at most {column['moved']['within']} days forwards or backwards, all dates of a person "
+            "alike: the days between two of them are true, no date is"
+        )
     if "set_of" in column:
         how = "a list" if column["separator"] is None else f"separated by “{column['separator']}”"
-        return f"a set of values ({how}); empty: none of these values"
+        return f"a set of values ({how}); empty: none of these values{_of_known_items(column)}"
+    if column.get("redacted"):
+        return (
+            "text from which a program took names, places and the like, [LABEL] in their place; not verified"
+        )
+    if column.get("perturbed"):
+        return f"not as collected: {column['perturbed']}"
     if column.get("distorted"):
         return "as collected, except that some values were replaced on purpose"
     if column["role"] == "sensitive" and recoding != "generalise":
@@ -181,6 +253,8 @@ def _meaning(column: Mapping[str, Any], recoding: str) -> str:
         return "as collected"
     if column.get("labels") == ["*"]:
         return "nothing: every value is *"
+    if column["published_as"] == BY_CLASS:
+        return "coarsened class by class, here more and there less: a value stands for several original ones"
     return f"recoded to level “{column['published_as']}”: a value stands for several original ones"
 
 

@@ -16,20 +16,34 @@ from maskwright.report.html import Markup, joined_markup, tag
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 48
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "ring")
-STYLE = """
-svg.chart { color-scheme: light dark; --ink: #1c2330; --soft: #5b6577; --line: #d9dee7; --s0: #2458a6; --s1: #b4531a;
- --s2: #1d7a4c; --s3: #8a3ea8; --s4: #6b6f00; --s5: #a3231d; }
-@media screen and (prefers-color-scheme: dark) { svg.chart { --ink: #e8ebf1; --soft: #a7b0c0; --line: #333c4a;
- --s0: #7fb0ff; --s1: #ffb07a; --s2: #7ddba2; --s3: #d9a2f0; --s4: #d4d774; --s5: #ff9c94; } }
-svg.chart text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg.chart .soft { fill: var(--soft); }
-svg.chart .grid { stroke: var(--line); stroke-width: 1; }
-svg.chart .limit { stroke: var(--soft); stroke-dasharray: 5 4; }
-svg.chart .series { fill: none; stroke: currentColor; stroke-width: 2; }
-svg.chart .error { stroke: currentColor; opacity: .55; }
-svg.chart .bar { stroke: var(--s0); stroke-width: 1.2; fill: var(--s0); }
-svg.chart .bar.before { stroke: var(--soft); fill: none; }
-svg.chart .mark { fill: currentColor; stroke: currentColor; } svg.chart .mark.open { fill: none; stroke-width: 2; }
-""" + "".join(f"svg.chart .c{i} {{ color: var(--s{i}); }}\n" for i in range(6))
+LIGHT = """--ink: #1c2330; --soft: #5b6577; --line: #d9dee7; --s0: #2458a6; --s1: #b4531a;
+ --s2: #1d7a4c; --s3: #8a3ea8; --s4: #6b6f00; --s5: #a3231d;"""
+DARK = """--ink: #e8ebf1; --soft: #a7b0c0; --line: #333c4a;
+ --s0: #7fb0ff; --s1: #ffb07a; --s2: #7ddba2; --s3: #d9a2f0; --s4: #d4d774; --s5: #ff9c94;"""
+RULES = (
+    "svg.chart text { fill: var(--ink); font: 12px system-ui, sans-serif; }",
+    "svg.chart .soft { fill: var(--soft); }",
+    "svg.chart .grid { stroke: var(--line); stroke-width: 1; }",
+    "svg.chart .limit { stroke: var(--soft); stroke-dasharray: 5 4; }",
+    "svg.chart .series { fill: none; stroke: currentColor; stroke-width: 2; }",
+    "svg.chart .error { stroke: currentColor; opacity: .55; }",
+    "svg.chart .bar { stroke: var(--s0); stroke-width: 1.2; fill: var(--s0); }",
+    "svg.chart .bar.before { stroke: var(--soft); fill: none; }",
+    "svg.chart .mark { fill: currentColor; stroke: currentColor; }",
+    "svg.chart .mark.open { fill: none; stroke-width: 2; }",
+    *(f"svg.chart .c{i} {{ color: var(--s{i}); }}" for i in range(6)),
+)
+STYLE = "\n".join(
+    (
+        f"\nsvg.chart {{ color-scheme: light dark; {LIGHT} }}",
+        f"@media screen and (prefers-color-scheme: dark) {{ svg.chart {{ {DARK} }} }}",
+        *RULES,
+        "",
+    )
+)
+
+
+LETTER = 7  # pixels: about the width of one
 
 
 @dataclass(frozen=True)
@@ -149,10 +163,13 @@ class _Axes:
         named: Sequence[tuple[float, str]] = list(enumerate(chart.x_names)) or [
             (v, _axis_number(v)) for v in self._x_ticks(chart)
         ]
+        taken = -math.inf  # how far to the right the last name reaches: two are never written over each other
         for place, name in named:
-            x = self.x(place)
+            x, half = self.x(place), LETTER * len(name) / 2 + 3
             yield tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="grid")
-            yield tag("text", name, x=x, y=bottom + 18, text_anchor="middle", class_="soft")
+            if x - half >= taken:
+                taken = x + half
+                yield tag("text", name, x=x, y=bottom + 18, text_anchor="middle", class_="soft")
         middle = TOP + (bottom - TOP) / 2
         yield tag("text", chart.x, x=LEFT + (WIDTH - LEFT - RIGHT) / 2, y=HEIGHT - 8, text_anchor="middle")
         yield tag("text", chart.y, x=14, y=middle, text_anchor="middle", transform=f"rotate(-90 14 {middle})")
@@ -238,7 +255,7 @@ def _series_mark(which: int, x: float, y: float, r: float = 4.5) -> Markup:
     return tag("polygon", points=points, class_="mark open" if shape == "cross" else "mark")
 
 
-def _places(series: Sequence[Series]) -> list[tuple[int, int]]:
+def _legend_positions(series: Sequence[Series]) -> list[tuple[int, int]]:
     """Where each name of the legend begins: (x, line)."""
     x, line, places = LEFT, 0, []
     for s in series:
@@ -251,13 +268,13 @@ def _places(series: Sequence[Series]) -> list[tuple[int, int]]:
 
 
 def _legend_lines(series: Sequence[Series]) -> int:
-    return _places(series)[-1][1] + 1 if len(series) > 1 else 0
+    return _legend_positions(series)[-1][1] + 1 if len(series) > 1 else 0
 
 
 def _legend(series: Sequence[Series]) -> Iterator[Markup]:
     if len(series) < 2:
         return
-    for i, (x, line) in enumerate(_places(series)):
+    for i, (x, line) in enumerate(_legend_positions(series)):
         y = HEIGHT + 12 + 20 * line
         yield joined_markup((
             tag("g", _series_mark(i, x + 6, y - 4), class_=f"c{i % 6}"), tag("text", series[i].name, x=x + 18, y=y),

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from maskwright.domain.beliefs import Beliefs
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import number_text, percent_text
 
 
 def detail_lines(beliefs: Beliefs) -> list[str]:
@@ -25,6 +25,7 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
         if isinstance(curve, (list, tuple)):
             points = ", ".join(number_text(p) if isinstance(p, Fraction) else str(p) for p in curve)
             lines.append(f"{name}: belief with 0, 1, 2 … known facts: {points}")
+    lines += single_number_lines(m)
     if dropped := m.get("dropped_people"):
         lines.append(f"people of whom nothing was published: {dropped:,}")
     if hidden := m.get("values_not_flagged"):
@@ -38,10 +39,33 @@ def detail_lines(beliefs: Beliefs) -> list[str]:
             f"generalised cells whose labels tell how many rows of their class lie where: {m['determined_cells']:,} of "
             f"{cells:,} ({share:.1%})"
         )
+    if "empty_boxes" in m:
+        low, high = m["empty_share_interval"]
+        lines.append(
+            f"{m['empty_boxes']:,} of {m['classes_counted']:,} classes describe nobody of {m['control_people']:,} "
+            f"people outside the release ({low:.1%} to {high:.1%}); one expects {m['expected_singled_out']:.1f} people "
+            "to be singled out"
+        )
+    for name, column in m.get("sets", {}).items():
+        if "by_sets_alone" in column:
+            lines.append(
+                f"{name}: people whom fewer than {m['k']} of their class match by what may be known of their sets: "
+                f"{column['vulnerable_people']:,}; in the whole release, without the class: "
+                f"{column['by_sets_alone']['people']:,}"
+            )
+    if "almost_certain_people" in m:
+        own, every = m["expected_belief"].values()
+        lines.append(
+            f"people of whom one value is left for certain: {m['certain_people']:,}; with 99 % or more: "
+            f"{m['almost_certain_people']:,}; mean belief in the truth by a person's own classes {own:.1%}, by "
+            f"everybody's {every:.1%}"
+        )
     if "links" in m:
         lines += link_lines(m["links"])
     if "estimated" in m:
         lines += estimate_lines(m["estimated"])
+    if "perturbed" in m:
+        lines += perturbed_lines(m["perturbed"])
     if "by_rows" in m:
         lines.append("how few attributes single somebody out is not counted where people have several rows")
     if "singled_out" in m:
@@ -60,24 +84,39 @@ def learned_lines(name: str, column: Mapping[str, Any]) -> list[str]:
         f"{name}: the likeliest value is true of {guess['learned']:.1%} of the people",
     ]
     if column["people_above"]:
+        true = column[
+            "precision_above"
+        ]  # of rows: none of them may be above where the rows of somebody together are
         lines.append(
             f"{name}: {column['people_above']:,} people are believed above {number_text(column['threshold'])} to have "
-            f"a sensitive value; of these beliefs {column['precision_above']:.1%} are true"
+            f"a sensitive value{'' if true is None else f'; of these beliefs {true:.1%} are true'}"
         )
     return lines
+
+
+def single_number_lines(measures: Mapping[str, Any]) -> list[str]:
+    """Columns whose ranges of numbers near the truth are too many for an attack, which looked at single numbers."""
+    return [
+        f"{name}: what is stated is about each number by itself. The requirement asks about numbers within "
+        f"{percent_text(Fraction(found['within']))} of the truth, and {found['ranges']:,} ranges of them are too many "
+        "or too long to be attacked one by one; it is decided on all ranges, and what cannot be computed for them "
+        "counts as 1"
+        for name, found in measures.get("single_numbers", {}).items()
+    ]
 
 
 def estimate_lines(found: Mapping[str, Any]) -> list[str]:
     """Estimated risks in the population, after and before."""
     after, before = found["after"], found["before"]
+    people, earlier = (number_text(side["expected_reidentifications"]) for side in (after, before))
     lines = [
-        f"estimated for a population of {found['population']['size']:,}: highest risk {after['highest']:.4g} (before: "
-        f"{before['highest']:.4g}), {after['expected_reidentifications']:.4g} people expected to be re-identified "
-        f"({before['expected_reidentifications']:.4g})"
+        f"estimated for a population of {found['population']['size']:,}: highest risk {percent_text(after['highest'])} "
+        f"(before: {percent_text(before['highest'])}), {people} people expected to be re-identified ({earlier})"
     ]
     if "households" in after:
         home, then = after["households"], before["households"]
-        lines.append(f"  highest risk of a household: {home['highest']:.4g} (before: {then['highest']:.4g})")
+        risks = f"{percent_text(home['highest'])} (before: {percent_text(then['highest'])})"
+        lines.append(f"  highest risk of a household: {risks}")
     shares = [
         f"{name} {'no answer' if share is None else f'{share:.2%}'}"
         for name, share in after["population_uniques"].items()
@@ -86,11 +125,26 @@ def estimate_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def perturbed_lines(found: Mapping[str, Any]) -> list[str]:
+    """How many people are found by true numbers that are published otherwise than they are."""
+    lines = []
+    for link in found["linkage"]:
+        names = " and ".join(link["columns"])
+        for key, who in (("in_class", "and the class"), ("alone", "alone")):
+            m = link[key]
+            lines.append(
+                f"by the true {names} {who}: who knows the method believes in the right row with {m['truth']:.1%} on "
+                f"average and guesses it for {m['right']:.1%} of the people, the nearest row is right for "
+                f"{m['nearest']:.1%}; without them {m['before']:.2%}"
+            )
+    return lines
+
+
 def link_lines(links: Mapping[str, Any]) -> list[str]:
     """How well rows of two tables can be matched, the worst pairs first."""
     worst = sorted(links.items(), key=lambda item: -item[1]["best_guess"])
     return [
-        f"rows of {pair}: two belong together with at most {link['best_guess']:.4g}; guessing restores "
+        f"rows of {pair}: two belong together with at most {percent_text(link['best_guess'])}; guessing restores "
         f"{link['expected_share']:.2%} of them"
         for pair, link in worst[:3]
     ]

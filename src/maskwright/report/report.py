@@ -13,11 +13,12 @@ from typing import Any
 
 from maskwright.attacks import ATTACKS
 from maskwright.domain.adversary import Target
-from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
-from maskwright.domain.exact import number_text
-from maskwright.domain.promise import LABELS, Status
+from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.exact import percent_text, share_text
+from maskwright.domain.promise import LABELS, DifferentialPrivacy, Status
 from maskwright.domain.release import Release
 from maskwright.models import MODELS
+from maskwright.report.glossary import GLOSSARY
 from maskwright.report.html import (
     Markup,
     bullet_list,
@@ -29,14 +30,22 @@ from maskwright.report.html import (
     tag,
 )
 from maskwright.report.plan_section import plan_section
-from maskwright.report.risk_and_usefulness import examples_section, risk_section, usefulness_section
+from maskwright.report.risk_and_usefulness import (
+    PERTURBED,
+    examples_section,
+    perturbed_section,
+    risk_section,
+    usefulness_section,
+)
 from maskwright.report.search import NearbySettings, search_section
+from maskwright.report.verdict_words import headline_beliefs, not_computed, verdict_words, worst_first
 from maskwright.version import __version__
 
 Examples = Mapping[str, Sequence[Mapping[str, str | None]]]
 CONTENTS = [
     ("answer", "Answer"), ("asked", "Asked and measured"), ("promised", "Promised"), ("risk", "Risk"),
-    ("usefulness", "Usefulness"), ("prepared", "Prepared"), ("examples", "Example rows"), ("search", "Search"),
+    (PERTURBED, "Numbers"), ("usefulness", "Usefulness"), ("prepared", "Prepared"),
+    ("examples", "Example rows"), ("search", "Search"),
     ("left-out", "Left out"), ("repeat", "To repeat it"),
 ]  # fmt: skip
 
@@ -60,19 +69,30 @@ def report_page(
         "Release report",
         tag("h1", "Release report"),
         tag("p", "Private: this report describes the original data. Do not hand it over.", class_="lead"),
-        tag("div", _answer(release), _worst(worst_belief(release)), _figures(release), id="answer"),
+        tag("div", _answer(release), _worst(release), _figures(release), id="answer"),
         _asked(release),
         promise_section(release),
         risk_section(release.beliefs),
         plan_section(release),
+        perturbed_section(release.beliefs),
         usefulness_section(release),
         _prepared(release),
         examples_section(examples),
         search_section(release, around),
         _left_out(release),
         _repeat(release, source),
-        contents=[c for c in CONTENTS if {"promised": release.promises, "prepared": release.repairs}.get(c[0], True)],
+        _words_section(),
+        contents=[c for c in CONTENTS if _there(release).get(c[0], True)],
     )  # fmt: skip
+
+
+def _there(release: Release) -> dict[str, bool]:
+    """The sections that not every report has."""
+    return {
+        "promised": bool(release.promises),
+        "prepared": bool(release.repairs),
+        PERTURBED: any(PERTURBED in b.measures for b in release.beliefs),
+    }
 
 
 def _answer(release: Release) -> Markup:
@@ -86,6 +106,7 @@ def _answer(release: Release) -> Markup:
         )  # fmt: skip
     elif yes:
         lines.append(tag("p", "All of it was counted in the files as they are on disk."))
+        lines += [tag("p", line) for line in verdict_words(release)]
     box = tag("div", tag("strong", text), *lines, class_="verdict " + ("yes" if yes else "no"))
     if not release.warnings:
         return box
@@ -93,24 +114,24 @@ def _answer(release: Release) -> Markup:
     return joined_markup((box, tag("div", *warned, class_="verdict warn")))
 
 
-def _worst(found: Headline | None) -> Markup:
+def _worst(release: Release) -> Markup:
+    found, missing = worst_belief(release), not_computed(release)
     if found is None:
-        return Markup("")
+        return tag("p", f"No belief was computed{missing}.") if missing else Markup("")
     worst, attack = found.beliefs.worst, ATTACKS[found.beliefs.attack]
     what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
-    earlier = "without that knowledge" if "facts" in attack.takes else "before the release"
     figure = tag(
         "p", belief_figure(worst.upper), tag("span", what),
-        tag("span", f"{earlier}: {belief_figure(worst.before)}"), class_="figure",
+        tag("span", f"{found.beliefs.earlier}: {belief_figure(worst.before)}"), class_="figure",
     )  # fmt: skip
     status = LABELS[found.status] if attack.about == "values" else found.status
     badge = tag("span", status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
     between = ""
     if worst.interval is not None:
-        between = f"; it lies between {worst.interval[0]:.4g} and {worst.interval[1]:.4g}"
+        between = f"; it lies between {percent_text(worst.interval[0])} and {percent_text(worst.interval[1])}"
     words = tag(
         "div",
-        tag("h2", "The most that anybody can believe about anybody"),
+        tag("h2", f"The most that anybody can believe about anybody{missing}"),
         tag("p", tag("b", "Whom: "), f"{worst.whom}."),
         tag(
             "p",
@@ -124,11 +145,17 @@ def _worst(found: Headline | None) -> Markup:
 
 def _figures(release: Release) -> Markup:
     parts, first = release.groupings, release.grouping
+    left_out = first.summary.dropped_per_person
     facts = [
         *([(str(len(parts)), "tables that cannot be joined")] if len(parts) > 1 else []),
         (
             f"{first.published_rows:,}",
-            f"rows published of {first.summary.n_rows + first.summary.dropped_missing:,}",
+            f"rows published of {first.summary.n_input:,}",
+        ),
+        *(
+            [(f"{left_out:,}", "rows left out at random, of people who have more than are kept of anybody")]
+            if left_out
+            else []
         ),
         (f"{sum(g.suppressed_rows for g in parts):,}", "rows suppressed"),
         (f"{sum(g.classes.n for g in parts):,}", "classes of people with the same quasi-identifiers"),
@@ -144,7 +171,7 @@ def _figures(release: Release) -> Markup:
 def _asked(release: Release) -> Markup:
     rows = [
         (v.model, " in ".join(filter(None, (v.attribute, v.part))), v.bound,
-         number_text(v.worst) if v.worst is not None else "", v.quantity, v.use,
+         v.measured_text(), v.quantity, v.use,
          tag("span", "holds" if v.ok else "fails", class_=f"badge {'good' if v.ok else 'bad'}"))
         for v in release.verdicts
     ]  # fmt: skip
@@ -179,6 +206,12 @@ def _prepared(release: Release) -> Markup:
         html_table(("column", "what was found", "rows", "different texts", "became"), rows, numbers=(2, 3),
               caption="What was found in messy columns, and what became of it"),
     )  # fmt: skip
+
+
+def _words_section() -> Markup:
+    """The ten words that a data steward meets."""
+    pairs = [part for word, meaning in GLOSSARY.items() for part in (tag("dt", word), tag("dd", meaning))]
+    return folded_details("What the words mean", tag("dl", *pairs))
 
 
 def _left_out(release: Release) -> Markup:
@@ -228,18 +261,17 @@ class Headline:
 
 def worst_belief(release: Release) -> Headline | None:
     """The worst belief; one in a range of values is none in a value, so that it is no headline."""
-    computed = [b for b in release.beliefs if b.kind != NOT_COMPUTED]
-    counted = [b for b in computed if ATTACKS[b.attack].about != "ranges"]
+    counted = headline_beliefs(release)
     if not counted:
         return None
-    worst = max(counted, key=lambda b: (b.worst.upper, ATTACKS[b.attack].about == "values", -b.worst.before))
+    worst = max(counted, key=worst_first)
     status, basis = _basis(release, worst)
     return Headline(worst, status, basis)
 
 
 def belief_figure(value: Fraction) -> str:
-    """A belief as a large figure: 1/5, or 41%."""
-    return str(value) if value.denominator <= 20 else f"{float(value):.1%}"
+    """A belief as a large figure: 1 in 5, or 41 %."""
+    return share_text(value)
 
 
 def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
@@ -287,7 +319,8 @@ def _of_values(release: Release, found: Beliefs) -> tuple[Status, str]:
 MEANS = (
     "Guaranteed: a proof names every ingredient of the policy, so that the bound holds for every table, against an "
     "adversary who knows the policy, the program and everybody's quasi-identifiers, and to whom every assignment of "
-    "values to people that fits the release is equally likely (random worlds). Measured: some ingredient has no proof, "
+    "values to people that fits the release is equally likely (random worlds). Differentially private: proven as well, "
+    "against anybody, whatever they know or believe. Measured: some ingredient has no proof, "
     "and the figures are what the attacks found on this release."
 )
 
@@ -312,6 +345,8 @@ def _promise(promise: Mapping[str, Any]) -> list[Markup]:
     good = promise["status"] == "guaranteed"
     badge = tag("span", promise["label"], class_=f"badge {'good' if good else 'warn'}")
     names = ", ".join(promise["attributes"])
+    private = promise.get("differential")
+    words = [] if private is None or not good else [tag("p", DifferentialPrivacy.of(private).sentence())]
     ingredients = promise["ingredients"]
     rows = [
         (
@@ -323,7 +358,7 @@ def _promise(promise: Mapping[str, Any]) -> list[Markup]:
                 class_=f"badge {'good' if i['covered'] else 'warn'}",
             ),
             i["lemma"]["title"] if "lemma" in i else "",
-            f"{i['why']}. Covered would be: {i['instead']}." if "instead" in i else f"{i['why']}.",
+            f"{i['why']}. What would be covered: {i['instead']}." if "instead" in i else f"{i['why']}.",
         )
         for i in ingredients
     ]
@@ -341,6 +376,7 @@ def _promise(promise: Mapping[str, Any]) -> list[Markup]:
     return [
         tag("h3", f"{names}, adversary {promise['adversary']}"),
         tag("p", badge),
+        *words,
         html_table(
             ("ingredient", "setting", "", "by", "why"),
             rows,

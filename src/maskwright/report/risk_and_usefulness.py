@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maskwright.attacks import ATTACKS
 from maskwright.domain.beliefs import Beliefs
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import belief_text, number_text, percent_text
 from maskwright.domain.grouping import Grouping, exact_view
 from maskwright.domain.release import Release, level_names
 from maskwright.metrics import METRICS
@@ -25,7 +25,7 @@ from maskwright.metrics.distributions import attribute_earth_movers, attribute_t
 from maskwright.metrics.loss import attribute_bits, attribute_losses
 from maskwright.report.bars import as_percent, distribution_bars, paired_bars
 from maskwright.report.charts import Chart, Series
-from maskwright.report.details import detail_lines
+from maskwright.report.details import detail_lines, single_number_lines
 from maskwright.report.html import (
     Markup,
     bullet_list,
@@ -49,19 +49,21 @@ def risk_section(found: Sequence[Beliefs]) -> Markup:
     if not found:
         return page_section("risk", "Risk before and after", tag("p", "No attack was run."))
     rows = [
-        (b.attack, ABOUT[ATTACKS[b.attack].about], number_text(b.worst.before), number_text(b.worst.after), b.kind,
+        (b.attack, ABOUT[ATTACKS[b.attack].about], belief_text(b.worst.before), belief_text(b.worst.after), b.kind,
          f"{b.worst.whom}: {b.worst.why}")
         for b in found
     ]  # fmt: skip
     head = ("attack", "belief in", "before", "after", "kind", "whom it concerns, and why")
+    single = dict.fromkeys(line for b in found for line in single_number_lines(b.measures))
     shares = [(b.attack, float(b.worst.before), float(b.worst.after)) for b in found]
     return page_section(
         "risk", "Risk before and after",
         tag("p", INTRODUCTION, FACTS if any("facts" in ATTACKS[b.attack].takes for b in found) else ""),
+        *(tag("p", f"{line}.") for line in single),
         tag("figure", paired_bars("Largest belief per attack, before and after; figures in the table", shares, 1.0)),
         html_table(head, rows, caption="The worst belief of each attack"),
         *(part for b in found for part in _sizes(b)),
-        *(part for b in found for part in gauge_parts(b)),
+        *(part for b in found for part in gauge_parts(b.measures)),
         *(part for b in found for part in _knowledge(b)),
         *(part for b in found for part in _singled_out(b)),
         *_details(found),
@@ -77,13 +79,13 @@ def _sizes(beliefs: Beliefs) -> list[Markup]:
     rows = [
         ("people who are alone in their class", f"{before['unique']:,}", f"{after['unique']:,}"),
         ("smallest class", before["smallest_class"], after["smallest_class"]),
-        ("highest chance to be found", before["highest"], after["highest"]),
+        ("highest chance to be found", _chance(before["highest"]), _chance(after["highest"])),
         *(
-            (("the same by rows", *(number_text(by_rows[side]) for side in ("before", "after"))),)
+            (("the same by rows", *(belief_text(by_rows[side]) for side in ("before", "after"))),)
             if by_rows
             else ()
         ),
-        ("average chance to be found", _short(before["average"]), _short(after["average"])),
+        ("average chance to be found", _chance(before["average"]), _chance(after["average"])),
         ("classes", f"{before['classes']:,}", f"{after['classes']:,}"),
     ]
     shares = [
@@ -169,9 +171,9 @@ def _details(found: Sequence[Beliefs]) -> list[Markup]:
     return [folded_details("More figures of each attack", *parts)] if parts else []
 
 
-def _short(ratio: object) -> str:
-    top, _, bottom = str(ratio).partition("/")
-    return f"{int(top) / int(bottom or 1):.4g}"
+def _chance(ratio: object) -> str:
+    """A chance that is written as an exact ratio, for people."""
+    return belief_text(Fraction(str(ratio)))
 
 
 ESTIMATORS = {
@@ -182,15 +184,17 @@ ESTIMATORS = {
 Gauge = tuple[str, float, float, str]
 
 
-def gauge_parts(beliefs: Beliefs) -> list[Markup]:
-    """The gauges of an attack that counted classes of people, and the estimates of a survey."""
-    measures = beliefs.measures
+def gauge_parts(measures: Mapping[str, Any]) -> list[Markup]:
+    """The gauges of an attack that counted classes of people, and the estimates of a survey.
+
+    `measures` are those of the attack, or what a manifest says of them.
+    """
     before, after = measures.get("before"), measures.get("after")
     if not (isinstance(before, Mapping) and isinstance(after, Mapping) and "sizes" in after):
         return []
     gauges = _gauges(measures)
     alt = "Risk of re-identification for three adversaries, before and after; figures are in the table"
-    rows = [(name, _number(first), _number(last), kind) for name, first, last, kind in gauges]
+    rows = [(name, percent_text(first), percent_text(last), kind) for name, first, last, kind in gauges]
     parts = [
         tag("h3", "Who could re-identify people"),
         tag("p", "The prosecutor looks for somebody who is known to be in the table, the journalist for anybody of the "
@@ -225,17 +229,24 @@ def _estimates(estimated: Mapping[str, Any]) -> list[Markup]:
     how = "Survey weights say" if population["weighted"] else "The sampling fraction says"
     missing = " A missing value is counted as matching every value." if population["wildcard"] else ""
     rows = [
-        ("highest individual risk", _number(before["highest"]), _number(after["highest"])),
-        ("expected re-identifications", *(_number(x["expected_reidentifications"]) for x in (before, after))),
-        ("average individual risk (global risk)", _number(before["marketer"]), _number(after["marketer"])),
+        ("highest individual risk", percent_text(before["highest"]), percent_text(after["highest"])),
+        (
+            "expected re-identifications",
+            *(number_text(x["expected_reidentifications"]) for x in (before, after)),
+        ),
+        (
+            "average individual risk (global risk)",
+            percent_text(before["marketer"]),
+            percent_text(after["marketer"]),
+        ),
     ]
     if "households" in after:
         homes = before["households"], after["households"]
-        rows.append(("highest risk of a household", *(_number(x["highest"]) for x in homes)))
+        rows.append(("highest risk of a household", *(percent_text(x["highest"]) for x in homes)))
         rows.append(
             (
                 "people expected in a household with a re-identification",
-                *(_number(x["expected_people"]) for x in homes),
+                *(number_text(x["expected_people"]) for x in homes),
             )
         )
     uniques = [
@@ -264,10 +275,6 @@ def _estimates(estimated: Mapping[str, Any]) -> list[Markup]:
 def _float(value: object) -> float:
     """A measured number, which may be the text of a fraction."""
     return float(Fraction(value)) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}"
 
 
 def _share(value: float | None) -> str:
@@ -299,7 +306,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ColumnShares:
     """How the rows are spread over the values of a column, before and after."""
 
     name: str
@@ -318,16 +325,21 @@ def usefulness_section(release: Release) -> Markup:
         (name, number_text(value), METRICS[name].meaning, METRICS[name].summary_line())
         for name, value in release.metrics.items()
     ]
+    return page_section(
+        "usefulness", "Usefulness",
+        html_table(("metric", "value", "scale", "what it is"), metrics, numbers=(1,), caption="What was lost overall"),
+        *column_pictures(release),
+    )  # fmt: skip
+
+
+def column_pictures(release: Release) -> list[Markup]:
+    """What each column lost, and its values before and after."""
     parts: list[Markup] = []
     for name, grouping in named_groupings(release):
         spreads = spreads_of(grouping, release.policy.recoding.exact)
         about = f" in {name}" if name else ""
         parts += [_overview(spreads, about), *(_column(s, about) for s in spreads)]
-    return page_section(
-        "usefulness", "Usefulness",
-        html_table(("metric", "value", "scale", "what it is"), metrics, numbers=(1,), caption="What was lost overall"),
-        *parts,
-    )  # fmt: skip
+    return parts
 
 
 def named_groupings(release: Release) -> list[tuple[str, Grouping]]:
@@ -337,7 +349,7 @@ def named_groupings(release: Release) -> list[tuple[str, Grouping]]:
     return [(names[id(g)] if several else "", g) for g in release.groupings]
 
 
-def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
+def spreads_of(grouping: Grouping, exact: bool) -> list[ColumnShares]:
     """Every column that the grouping knows of, by rows."""
     shown = exact_view(grouping) if exact else grouping
     losses, levels, bits = attribute_losses(shown), level_names(shown) or {}, attribute_bits(shown)
@@ -349,7 +361,7 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
         before = np.bincount(level.blocks[codes], weights=summary.rows, minlength=len(level.labels))
         after = np.bincount(labels.of_group, weights=shown.classes.rows, minlength=len(labels.texts))
         found.append(
-            Spread(
+            ColumnShares(
                 name, Shares.of(level.labels, before, hierarchy.ordered),
                 Shares.of(labels.texts, after, False),
                 levels.get(name, "labels by group"), float(losses[name]), bits[name], moved[name], work[name],
@@ -358,7 +370,7 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
     for name, counts in summary.sensitive.items():
         now = grouping.row_counts(name)
         found.append(
-            Spread(
+            ColumnShares(
                 name, Shares.of((None, *counts.values), summary.row_totals(name), counts.ordered),
                 Shares.of((None, *now.values), now.totals, counts.ordered), variation=moved[name], work=work[name],
             )
@@ -366,7 +378,7 @@ def spreads_of(grouping: Grouping, exact: bool) -> list[Spread]:
     return found
 
 
-def _overview(spreads: Sequence[Spread], about: str) -> Markup:
+def _overview(spreads: Sequence[ColumnShares], about: str) -> Markup:
     rows = [
         (s.name, s.published_as or "as collected", f"{len(s.before.values):,}", f"{len(s.after.values):,}",
          "" if s.loss is None else as_percent(s.loss), "" if s.bits is None else f"{s.bits:,.0f}",
@@ -380,7 +392,7 @@ def _overview(spreads: Sequence[Spread], about: str) -> Markup:
     )
 
 
-def _column(spread: Spread, about: str) -> Markup:
+def _column(spread: ColumnShares, about: str) -> Markup:
     """Two small pictures of a quasi-identifier; one of a sensitive column, whose values stay what they are."""
     title = f"{spread.name}{about}"
     if spread.loss is None:
@@ -429,3 +441,81 @@ def examples_section(examples: Mapping[str, Sequence[Mapping[str, str | None]]])
         "A few rows before and after. They are not the same people: rows are published in a random order.",
     )
     return page_section("examples", "Example rows", note, *parts)
+
+
+PERTURBED = "perturbed"
+
+
+def perturbed_section(beliefs: Sequence[Beliefs]) -> Markup:
+    """The section on perturbed columns; nothing where there are none."""
+    found = next((b.measures[PERTURBED] for b in beliefs if PERTURBED in b.measures), None)
+    if not found:
+        return Markup("")
+    linked = [
+        (" and ".join(link["columns"]), link["way"], knowing, as_percent(m["before"]), as_percent(m["truth"]),
+         as_percent(m["right"]), as_percent(m["nearest"]), f"{m['people']:,}" + ("" if m["whole"] else " (drawn)"))
+        for link in found["linkage"]
+        for knowing, m in (("class and numbers", link["in_class"]), ("numbers alone", link["alone"]))
+    ]  # fmt: skip
+    head = ("columns", "published by", "who knows", "before", "mean belief in the right row", "guesses it",
+            "by the nearest row", "people")  # fmt: skip
+    bars = [
+        (" and ".join(link["columns"]), link["in_class"]["before"], link["in_class"]["truth"])
+        for link in found["linkage"]
+    ]
+    return page_section(
+        PERTURBED, "Numbers published otherwise than they are",
+        tag("p", "Somebody may know the true numbers of a person, and how they were changed, and look for the row. "
+                 "Outlined: what the class alone tells. Filled: with the numbers. The nearest row is what somebody "
+                 "finds who knows nothing of the method; it is no measure of safety."),
+        tag("figure", paired_bars("Mean belief in the right row, without and with the true numbers", bars, 1.0)),
+        html_table(head, linked, numbers=range(3, 8), caption="Which row is whose, by true numbers"),
+        tag("p", "Requirements and beliefs about these columns are counted on their true values, as if these were "
+                 "published. What analysts see of them:"),
+        *(_changed_column(name, column) for name, column in found["columns"].items()),
+    )  # fmt: skip
+
+
+def _changed_column(name: str, column: Mapping[str, Any]) -> Markup:
+    """The figures of one column, of the true values of the published rows and as they are published."""
+    rows: list[tuple[str, ...]] = [
+        (key, _figure(value), _figure(column["after"].get(key))) for key, value in column["before"].items()
+    ]
+    rows += [
+        (f"correlation with {other}", *map(_figure, pair))
+        for other, pair in column.get("correlations", {}).items()
+    ]
+    regression: list[tuple[str, ...]] = [
+        (other, *map(_figure, pair)) for other, pair in column.get("regression", {}).items()
+    ]
+    if "believed" in column:
+        rows = [
+            (
+                value,
+                as_percent(share),
+                as_percent(column["after"][value]),
+                as_percent(column["believed"][value]),
+            )
+            for value, share in column["before"].items()
+        ]
+        table = html_table(
+            ("value", "share before", "after", "a published one is true with"), rows, numbers=(1, 2, 3),
+            caption=f"Categories of {name}: {column['published']}",
+        )  # fmt: skip
+        return tag("div", tag("h3", name), table)
+    loss = f"; information loss {column['information_loss']:.3g} %"
+    parts = [
+        tag("h3", name),
+        html_table(
+            ("", "before", "after"), rows, numbers=(1, 2), caption=f"{name}: {column['published']}{loss}"
+        ),
+    ]
+    if regression:
+        table = html_table(("explained by", "before", "after"), regression, numbers=(1, 2),
+                           caption=f"{name}: coefficients of a linear regression on the other numbers")  # fmt: skip
+        parts.append(folded_details(f"Regression of {name}", table))
+    return tag("div", *parts)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.5g}"

@@ -20,9 +20,11 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from maskwright.errors import InputError
 
 try:
     import fcntl
@@ -34,6 +36,7 @@ except ImportError:
     msvcrt = None  # type: ignore[assignment]
 
 _TICK_NS = 10_000_000
+MOST_JSON = 1 << 30  # bytes of a file that is read at once
 _PART = re.compile(r"\.maskwright-[0-9a-f]{16}\.part")
 _SCRATCH = re.compile(r"maskwright-scratch-[0-9a-f]{16}")
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -100,6 +103,11 @@ def write_once(path: Path, text: str) -> None:
 
 def append_json(path: Path, value: Any) -> None:
     """Add a value as a line to a private file, whole or not at all; half a line of a killed process is removed."""
+    append_after(path, lambda _: value)
+
+
+def append_after(path: Path, value_after: Callable[[bytes], Any]) -> None:
+    """The same with a value that depends on the line before it (empty: there is none); nobody writes in between."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
     try:
         with contextlib.suppress(OSError):  # a file system without locks
@@ -107,9 +115,13 @@ def append_json(path: Path, value: Any) -> None:
         end = _end_of_lines(handle)
         os.lseek(handle, end, os.SEEK_SET)
         rest = os.read(handle, 1 << 20)
-        data = (json.dumps(value, ensure_ascii=False) + "\n").encode()
+        begin = b""
         if rest and _is_json(rest):  # only its end is missing
-            end, data = end + len(rest), b"\n" + data
+            end, begin = end + len(rest), b"\n"
+        value = value_after(_last_line(handle, end))
+        # half a character is written as JSON writes it by its code
+        line = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        data = begin + line + b"\n"
         os.ftruncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
         try:
@@ -121,6 +133,16 @@ def append_json(path: Path, value: Any) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def read_json(path: Path) -> Any:
+    """The JSON in a file of ours; refuses what is none, or is too large to be one. An OSError is the caller's."""
+    if path.stat().st_size > MOST_JSON:
+        raise InputError(f"{str(path)!r} has more than {MOST_JSON >> 20} MB; it was not written by us")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InputError(f"{str(path)!r} is not valid JSON; it was changed") from None
 
 
 def json_lines(path: Path) -> tuple[list[Any], bool]:
@@ -283,14 +305,21 @@ def _new_part(folder: Path, mode: int) -> tuple[int, Path]:
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
 
-def _end_of_lines(handle: int) -> int:
-    """Where the last whole line of a file ends."""
-    position, block = os.fstat(handle).st_size, 4096
+def _last_line(handle: int, end: int) -> bytes:
+    """The line that ends there, without its end."""
+    begin = _end_of_lines(handle, max(0, end - 1))
+    os.lseek(handle, begin, os.SEEK_SET)
+    return os.read(handle, end - begin).rstrip(b"\n")
+
+
+def _end_of_lines(handle: int, before: int | None = None) -> int:
+    """Where the last whole line of a file ends, or the last one before a place."""
+    position, block = os.fstat(handle).st_size if before is None else before, 4096
     while position:
         start = max(0, position - block)
         os.lseek(handle, start, os.SEEK_SET)

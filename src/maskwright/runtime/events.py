@@ -65,9 +65,9 @@ class Progress:
         self._final = True
 
     def share(self, done: float, text: str = "") -> None:
-        """Tell which share of the step is done, from 0 to 1."""
-        self._shared = time.monotonic()
-        self.emit(Event("progress", text, share=done))
+        """Tell which share of the step is done, from 0 to 1; what was said to be done is not taken back."""
+        self._shared, self._reached = time.monotonic(), max(self._reached, done)
+        self.emit(Event("progress", text, share=self._reached))
 
     def pulse(self, query: float | None = None, since: float | None = None) -> None:
         """Called now and then by a thread of the engine: tell how far the step is, unless it does so itself."""
@@ -76,7 +76,7 @@ class Progress:
             return
         if (found := self._forecast.look(now, query, since)) is not None:
             self._reached = max(self._reached, found.share)  # what was said to be done is not taken back
-            data = {"left": round(found.left, 1)}
+            data = {} if found.left is None else {"left": round(found.left, 1)}
             self._tell(Event("progress", in_words(found.left), share=self._reached, data=data))
 
     def note(self, text: str, **data: Any) -> None:
@@ -107,10 +107,16 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outlook:
-    """`share` of the current step that is done, and the seconds that the whole run will take from now on."""
+    """`share` of the current step that is done, and the seconds that the whole run will take from now on.
+
+    None: nobody can tell, because the step takes longer than usual, or because nothing was measured here yet.
+    """
 
     share: float
-    left: float
+    left: float | None
+
+
+LATE = 2  # times the usual time of a step: then no time is promised any more
 
 
 class Forecast:
@@ -148,15 +154,20 @@ class Forecast:
         usual = self.expected.get(self.step, 0.0) * self.pace
         if not usual and not in_query:
             return None
-        # a step that takes longer than usual is almost done for ever: say at least a tenth of what was spent
+        # a step that takes longer than usual is almost done for ever: its share is never all of it
         here = max(usual - spent, in_query, spent / 10)
+        share = spent / (spent + here) if spent else 0.0
+        measured = in_query or any(self.expected.get(s, 0) > 0 for s in self.done)
+        if not measured or (not in_query and spent > LATE * usual):
+            return Outlook(share, None)
         later = [s for s in self.expected if s != self.step and s not in self.done]
-        left = here + self.pace * sum(self.expected[s] for s in later)
-        return Outlook(spent / (spent + here) if spent else 0.0, left)
+        return Outlook(share, here + self.pace * sum(self.expected[s] for s in later))
 
 
-def in_words(seconds: float) -> str:
-    """About how long: rounded as a person would."""
+def in_words(seconds: float | None) -> str:
+    """About how long: rounded as a person would; nothing where nobody can tell."""
+    if seconds is None:
+        return ""
     if seconds < 10:
         return "a few seconds left"
     if seconds < 55:

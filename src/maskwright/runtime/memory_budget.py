@@ -83,6 +83,9 @@ def summary_bytes(cells: int, attributes: int, sensitive: int) -> int:
     return cells * (16 + 24 * sensitive + 4 * attributes + 8)
 
 
+_PLAIN = {str, int, float, bool, type(None)}
+
+
 def held_bytes(*things: object) -> int:
     """The bytes of all arrays that data classes, sequences and mappings hold, each counted once."""
     waiting, seen, total = list(things), set[int](), 0
@@ -98,7 +101,8 @@ def held_bytes(*things: object) -> int:
         elif isinstance(thing, Mapping):
             waiting += thing.values()
         elif isinstance(thing, (tuple, list)):
-            waiting += [x for x in thing if not isinstance(x, (str, int))]
+            if not set(map(type, thing)) <= _PLAIN:  # names of people may be very many
+                waiting += thing
         elif is_dataclass(thing) and hasattr(thing, "__dict__"):
             waiting += vars(thing).values()
     return total

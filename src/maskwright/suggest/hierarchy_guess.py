@@ -14,19 +14,66 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.library import library_entry
 from maskwright.policy.policy import Column
+from maskwright.suggest.merged_values import rare_values_merged
 from maskwright.suggest.profile import Facts
-from maskwright.suggest.roles import NUMERIC_TOPICS, looks_like_dates
+from maskwright.suggest.roles import NUMERIC_TOPICS, is_years, looks_like_dates
 from maskwright.suggest.topics import name_parts
 
 SUPPRESS = "suppress"
 # An end of a scale is sparse when its outermost interval holds fewer than one in so many rows (or than k rows).
 SPARSE = 1000
-# Whole numbers with so few values may be codes, which intervals would mix.
-CODES = 12
+# Whole numbers with so few values may be codes, which intervals would mix; so are more of them, where the name says so.
+CODES, MOST_CODES = 12, 60
+MONTH_WORDS = frozenset(("month", "monat", "mois", "mes", "mese"))
+CODED_TOPICS = {"sex", "ethnicity", "marital-status", "country", "state", "place", "language", "occupation"}
+CODED_WORDS = frozenset(
+    ["code", "status", "type", "kind", "class", "category", "group", "fips", "reason", "cause"]
+)
+AS_CODES = "these few whole numbers are taken for codes: if they are amounts, write {intervals: [...]}"
 PERHAPS_CODES = "if these numbers are codes, intervals mix them: write suppress, or a tree"
-READY = {"country": "countries", "state": "us-states", "education": "isced"}  # by what a column is about
-OTHER = "other values"
-MOST_GROUPED = 150  # values of a column whose groups are written out
+
+
+@dataclass(frozen=True)
+class ReadyMatch:
+    """When a ready hierarchy is looked at for a column.
+
+    Attributes:
+        name: of the ready hierarchy.
+        topic: what the column is about, and
+        words: that its name must hold then; none: the topic is enough.
+        alone: so many different texts, all of them known, are enough whatever the column is called; 0: never.
+        numbered: one of `words` where the values are numbers, which could be those of anything.
+    """
+
+    name: str
+    topic: str
+    words: frozenset[str] = frozenset()
+    alone: int = 0
+    numbered: frozenset[str] = frozenset()
+
+    def confidence(self, facts: Facts, topic: str | None) -> str:
+        """How sure it is that a column whose values are all known is of this kind; empty: it is not considered."""
+        numeric = facts.numbers is not None
+        words = self.numbered if numeric and self.numbered else self.words
+        if topic == self.topic and (not words or words & set(name_parts(facts.name))):
+            return "high"
+        alone = self.alone and topic is None and not numeric
+        return "medium" if alone and facts.distinct >= self.alone else ""
+
+
+READY = (
+    ReadyMatch("countries", "country", alone=8),
+    ReadyMatch("us-states", "state", alone=10, numbered=frozenset({"state", "fips", "istatenum"})),
+    ReadyMatch("isced", "education"),
+    ReadyMatch("zip-us", "postcode", frozenset({"zip", "zipcode"})),
+    ReadyMatch("soc-2018", "occupation", alone=5),
+    ReadyMatch("isco-08", "occupation", frozenset({"isco"})),
+    ReadyMatch("nace", "occupation", frozenset({"nace"})),
+    ReadyMatch("naics", "occupation", frozenset({"naics"})),
+    ReadyMatch("icd-10", "health"),
+    ReadyMatch("bmi-who", "body", frozenset({"bmi"})),
+)
+SEVERAL_STATES = 3  # ZIP codes of fewer are told apart better by their digits alone
 FORMATS = tuple(
     day + time
     for day in (
@@ -57,15 +104,25 @@ def guess_hierarchy(facts: Facts, topic: str | None, k: int) -> Coarsening:
     """The hierarchy for a column that was guessed to be a quasi-identifier; it fits every value that was seen."""
     if looks_like_dates(facts):
         return fitting_or_suppressed(facts, date_parts(facts, birth=topic == "birth-date"))
+    ready, notes = ready_hierarchy(facts, topic)
+    if ready is not None:
+        return fitting_or_suppressed(facts, Coarsening({"library": ready}, notes=notes))
+    found = _without_library(facts, topic, k)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _without_library(facts: Facts, topic: str | None, k: int) -> Coarsening:
     if topic == "postcode":
         return fitting_or_suppressed(facts, _postcode(facts))
-    numbers = facts.numbers
+    if (months := months_merged(facts)) is not None:
+        return fitting_or_suppressed(facts, Coarsening(months))
+    numbers = None if topic == "code" else facts.numbers
     if numbers is None:
-        return fitting_or_suppressed(facts, _words(facts, topic))
-    if "bmi" in name_parts(facts.name):
-        return fitting_or_suppressed(facts, Coarsening({"library": "bmi-who"}))
-    if topic not in NUMERIC_TOPICS and facts.distinct <= CODES:
-        return Coarsening(SUPPRESS)
+        return fitting_or_suppressed(facts, _words(facts))
+    if may_be_codes(facts, topic):
+        return fitting_or_suppressed(
+            facts, replace(_words(facts), notes=(AS_CODES,) if facts.distinct > 2 else ())
+        )
     spec = nested_intervals(numbers, facts.counts, topic, k)
     if spec is None:
         return Coarsening(SUPPRESS)
@@ -74,45 +131,65 @@ def guess_hierarchy(facts: Facts, topic: str | None, k: int) -> Coarsening:
     )
 
 
-def _words(facts: Facts, topic: str | None) -> Coarsening:
-    """Texts: a ready hierarchy that knows all of them, bands, or the rare values merged first."""
-    bands = _bands(facts)
-    if bands is not None:
-        return Coarsening(bands)
-    ready = READY.get(topic or "")
-    merged = Coarsening(rare_values_merged(facts) or SUPPRESS)
-    if ready is None or not facts.complete:
-        return merged
-    entry = library_entry(ready)
-    known = {v: n for v, n in zip(facts.values, facts.counts, strict=True) if entry.labels_of(v) is not None}
-    if len(known) == len(facts.values):
-        note = f"the ready hierarchy {ready} knows all {len(known)} values ({entry.title})"
-        return Coarsening({"library": ready}, notes=(note,))
-    if sum(known.values()) * 5 < facts.present * 4:
-        return merged
-    note = (
-        f"the ready hierarchy {ready} knows {len(known)} of {len(facts.values)} values; say what the others mean by "
-        f"`spellings` under prepare, and write {{library: {ready}}}"
-    )
-    return replace(merged, notes=(note,))
-
-
-def rare_values_merged(facts: Facts) -> dict[str, Any] | None:
-    """Groups that merge rare values first: those of fewer than 1, 5 and 20 % of the rows.
-
-    They are written into the policy, so that no label depends on who is in a table.
-    """
-    if not facts.complete or not 3 <= len(facts.values) <= MOST_GROUPED or OTHER in facts.values:
+def months_merged(facts: Facts) -> dict[str, Any] | None:
+    """Groups of the twelve months by quarter and by half-year; None where a column does not hold months."""
+    if not MONTH_WORDS & set(name_parts(facts.name)) or not facts.complete:
         return None
-    commonest = sorted(zip(facts.values, facts.counts, strict=True), key=lambda item: (-item[1], item[0]))
-    levels: list[dict[str, list[str]]] = []
-    merged = 1
-    for share in (100, 20, 5):
-        rare = sorted(v for v, n in commonest if n * share < facts.present)
-        if merged < len(rare) < len(commonest):
-            levels.append({**{v: [v] for v, _ in commonest if v not in rare}, OTHER: rare})
-            merged = len(rare)
-    return {"groups": levels} if levels else None
+    months = [v for v in facts.values if v.isdecimal() and 1 <= int(v) <= 12]
+    others = sorted(set(facts.values) - set(months))
+    if len(months) < 3 or len(others) > 2:  # a few stand for "not known"
+        return None
+    digits = "02" if any(v.startswith("0") for v in months) else ""
+    written = [format(month, digits) for month in range(1, 13)]
+    levels = []
+    for width in (3, 6):
+        parts = [written[i : i + width] for i in range(0, 12, width)]
+        levels.append({f"{p[0]}-{p[-1]}": p for p in parts} | ({"other values": others} if others else {}))
+    return {"groups": levels}
+
+
+def may_be_codes(facts: Facts, topic: str | None) -> bool:
+    """Are the values whole numbers of which intervals may make no sense: few, or so called?"""
+    whole = facts.numbers is not None and all(n == n.to_integral_value() for n in facts.numbers)
+    if not whole or topic in NUMERIC_TOPICS or is_years(facts):
+        return False
+    named = topic in CODED_TOPICS or bool(CODED_WORDS & set(name_parts(facts.name)))
+    return facts.distinct <= (MOST_CODES if named else CODES)
+
+
+def ready_hierarchy(facts: Facts, topic: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """The ready hierarchy that knows every value of a column, and why it is believed; or what it does not know."""
+    if not facts.complete or not facts.values:
+        return None, ()
+    for match in READY:
+        confidence = match.confidence(facts, topic)
+        if not confidence:
+            continue
+        entry = library_entry(match.name)
+        labels = {v: entry.labels_of(v) for v in facts.values}
+        known = sum(n for v, n in zip(facts.values, facts.counts, strict=True) if labels[v] is not None)
+        if known == facts.present:
+            if (
+                match.name == "zip-us"
+                and len({found[2] for found in labels.values() if found}) < SEVERAL_STATES
+            ):
+                continue
+            why = "" if confidence == "high" else ", though its name does not say so: check it"
+            what = f"the ready hierarchy {match.name} knows all {len(labels)} values ({entry.title})"
+            return match.name, (f"{what}, confidence {confidence}{why}",)
+        if confidence == "high" and known * 5 >= facts.present * 4:
+            missed = sum(found is not None for found in labels.values())
+            return None, (
+                f"the ready hierarchy {match.name} knows {missed} of {len(labels)} values; say what the others mean "
+                f"by `spellings` under prepare, and write {{library: {match.name}}}",
+            )
+    return None, ()
+
+
+def _words(facts: Facts) -> Coarsening:
+    """Texts without a ready hierarchy: bands, or the rare values merged first."""
+    bands = _bands(facts)
+    return Coarsening(bands if bands is not None else rare_values_merged(facts) or SUPPRESS)
 
 
 def build_on_values(facts: Facts, spec: Any) -> Hierarchy:
@@ -133,7 +210,7 @@ def fitting_or_suppressed(facts: Facts, suggestion: Coarsening) -> Coarsening:
 
 
 def without_exact(facts: Facts, suggestion: Coarsening) -> Coarsening:
-    """The same with every level allowed but the exact values.
+    """The guess with every level allowed but the exact values.
 
     By name: a level that is not there in other data is then refused, and no finer one takes its number.
     """

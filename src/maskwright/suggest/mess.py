@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from maskwright.domain.exact import text_of
 from maskwright.prepare import Preparation
-from maskwright.prepare.dates import date_formats
+from maskwright.prepare.date_formats import date_formats
 from maskwright.prepare.digits import lost_zeros
 from maskwright.prepare.lists import list_cells
 from maskwright.prepare.numbers import number_format
 from maskwright.prepare.spellings import spellings_found
-from maskwright.suggest.profile import MISSING, PERHAPS_MISSING, Facts
+from maskwright.suggest.profile import MISSING, PERHAPS_MISSING, ColumnProfile, Facts
 from maskwright.suggest.roles import NUMERIC_TOPICS, looks_identifying
 from maskwright.suggest.topics import name_topic
 
@@ -22,6 +24,7 @@ NO_ANSWER = frozenset(
     ("unk", "n.k.", "nk", "refused", "declined", "not known", "not available", "not applicable", "no answer",
      "keine angabe", "tbd", "pending", "nil", "x", "xx", "xxx", "...", "*")
 )  # fmt: skip
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,37 @@ def find_mess(facts: Facts) -> Mess | None:
     return _dates(facts, values, key) or _numbers(facts, values, key) or _words(facts, values, key)
 
 
+def length_notes(profiles: Sequence[ColumnProfile], facts: Sequence[Facts]) -> dict[str, tuple[str, ...]]:
+    """What could be published in place of days: an age for a date of birth, the time between two other dates."""
+    days = [
+        (p, min(f.values), max(f.values))
+        for p, f in zip(profiles, facts, strict=True)
+        if p.role == "quasi-identifier" and f.values and all(_DAY.match(v) for v in f.values[:100])
+    ]
+    born = next((p.name for p, _, _ in days if p.topic == "birth-date"), None)
+    others = sorted((first, last[:10], p.name) for p, first, last in days if p.name != born)
+    taken, notes = {p.name for p in profiles}, dict[str, tuple[str, ...]]()
+    if born is not None and others and "age" not in taken:
+        span = f"from: {json.dumps(born, ensure_ascii=False)}, to: {max(last for _, last, _ in others)}, unit: years"
+        notes[born] = (f"an age tells less than a date of birth: {_new_column('age', span, '[5, 10, 20]')}",)
+    if len(others) == 2 and "days" not in taken:
+        start, end = (json.dumps(name, ensure_ascii=False) for _, _, name in others)
+        span = f"from: {start}, to: {end}"
+        notes[others[1][2]] = (
+            f"if something lasted from {start} to {end}, its length tells less than both days: "
+            + _new_column("days", span, "[7, 28]"),
+        )
+    return notes
+
+
+def _new_column(name: str, span: str, widths: str) -> str:
+    """How a policy publishes a length in place of the dates that it is computed from."""
+    return (
+        f"under prepare write {name}: {{between: {{{span}}}, otherwise: missing}}, under columns {name}: {{role: "
+        f"quasi-identifier, hierarchy: {{intervals: {widths}}}}}, and leave the dates out of columns"
+    )
+
+
 def _codes(facts: Facts, values: Mapping[str, int]) -> Mess | None:
     found = lost_zeros(values)
     if found is None:
@@ -79,7 +113,12 @@ def _dates(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess | N
             f"in {found.unclear:,} rows day and month could be exchanged, and both orders occur: they become missing; "
             "where the order is known, remove the other format",
         )
-    return Mess(facts.name, _steps({"dates": options}, gone), notes)
+    for form, rows in found.other_order.items():
+        exchanged = form.translate(str.maketrans("dm", "md"))
+        notes += (
+            f"{rows:,} rows are read as {form} and could be {exchanged} as well, which no row is for certain",
+        )
+    return Mess(facts.name, _steps({"dates": options}, _with_tokens(facts, gone)), notes)
 
 
 def _numbers(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess | None:
@@ -92,7 +131,7 @@ def _numbers(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess |
     if found is None:
         if len(rest) == len(values) or facts_of(facts, rest).numbers is None:
             return None
-        return Mess(facts.name, _steps({"numbers": {}}, gone))
+        return Mess(facts.name, _steps({"numbers": {}}, _with_tokens(facts, gone)))
     form, either = found
     options: dict[str, Any] = form.options()
     if form.units:
@@ -108,12 +147,12 @@ def _numbers(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess |
         )
     if len(form.units) > 1:
         notes.append("several units: numbers without one count as they are; check the factors")
-    return Mess(facts.name, _steps({"numbers": options}, gone), tuple(notes))
+    return Mess(facts.name, _steps({"numbers": options}, _with_tokens(facts, gone)), tuple(notes))
 
 
 def _words(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess | None:
     """Spellings of one value, missing in several spellings, and lists in cells."""
-    if facts.free_text or facts.near_unique or not facts.complete or facts.looks_like is not None:
+    if facts.near_unique or not facts.complete or facts.looks_like is not None:
         return None
     gone = sorted(v for v in values if v.casefold() in PERHAPS_MISSING)
     steps: dict[str, Any] = {}
@@ -122,17 +161,23 @@ def _words(facts: Facts, values: Mapping[str, int], key: str | None) -> Mess | N
     rest = {v: n for v, n in values.items() if v not in steps.get("missing", ())}
     if (several := list_cells(rest)) is not None:
         first = several.separators[0]
+        cells = sum(n for v, n in rest.items() if any(mark in v for mark in several.separators))
         note = (
-            f"cells hold several values; of a sensitive column write multivalued: {first!r}, so that each counts by "
-            "itself, or keep one of them: lists: {separators: [...], keep: first}"
+            f"{cells:,} cells hold several values; of a sensitive column write multivalued: {first!r}, so that each "
+            "counts by itself, or keep one of them: lists: {separators: [...], keep: first}"
         )
         if len(several.separators) > 1:
             steps["lists"] = {"separators": list(several.separators)}
-        return Mess(facts.name, steps, (note,)) if steps else None
+        return Mess(facts.name, steps, (note,))
     found = spellings_found(rest)
     if found:
         steps["spellings"] = {value: list(others) for value, others in found.items()}
     return Mess(facts.name, steps) if steps else None
+
+
+def _with_tokens(facts: Facts, gone: Sequence[str]) -> list[str]:
+    """Words that mean missing, with the texts that mean it in any column: they are not what fits nothing."""
+    return sorted({*gone, *facts.tokens})
 
 
 def _steps(kind: Mapping[str, Any], gone: list[str]) -> dict[str, Any]:
@@ -147,7 +192,7 @@ def _without_words(values: Mapping[str, int]) -> tuple[dict[str, int], list[str]
 
 
 def facts_of(facts: Facts, values: Mapping[str, int]) -> Facts:
-    """The same column with some values only."""
+    """The facts of a column with some values only."""
     return replace(facts, values=tuple(values), counts=tuple(values.values()))
 
 

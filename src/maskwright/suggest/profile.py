@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import Any
 
 from maskwright.engines.base import ColumnInfo, Domain, Engine, Kind, Table
+from maskwright.identifiers.detection import Detection, detect_identifier, spread_sample
 from maskwright.policy.policy import Role
 
 # At most so many values of a column are looked at; beyond, the engine only counts them.
 DOMAIN_LIMIT = 5000
-# A pattern is tried on at most so many of them.
-PATTERN_LIMIT = 1000
 # A column is near-unique when it has at least so many different values per row, or so many rows of their own.
 NEAR_UNIQUE = Fraction(8, 10)
 MOSTLY_SINGLE = Fraction(1, 2)
+LABELS = 50  # so many different sentences can be the labels of a category
 
 # Texts that mean missing wherever they stand, and texts that may mean it.
 MISSING = frozenset({"?", "na", "n/a", "n.a.", "null", "nan", "#n/a", "<na>", ".", "-", "--"})
@@ -39,6 +39,15 @@ PERHAPS_MISSING = frozenset(
     )
 )
 PERHAPS_CODES = frozenset(("-1", "-9", "-99", "-999", "99", "999", "9999"))
+# Answers that were not given, and days that stand for one that nobody knows.
+NOT_GIVEN = frozenset(
+    ("refused", "declined", "no answer", "not available", "not applicable", "not known", "prefer not to say",
+     "keine angabe")
+)  # fmt: skip
+NO_DAY = frozenset(
+    ("0001-01-01", "1800-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1901-01-01", "1970-01-01", "2999-12-31",
+     "9999-12-31")
+)  # fmt: skip
 NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,2})?")
 
 
@@ -85,7 +94,7 @@ class Facts:
     @cached_property
     def looks_like(self) -> str | None:
         """The first pattern that at least 80 % of the values follow."""
-        tried = self.values[:PATTERN_LIMIT]
+        tried = spread_sample(self.values)
         if not tried:
             return None
         for name, fits in PATTERNS.items():
@@ -94,12 +103,9 @@ class Facts:
         return None
 
     @cached_property
-    def free_text(self) -> bool:
-        """Sentences rather than labels: long, several words, and hardly ever the same."""
-        tried = self.values[:PATTERN_LIMIT]
-        if not tried or not (self.near_unique or self.distinct > 50):
-            return False
-        return sum(map(len, tried)) >= 40 * len(tried) and sum(v.count(" ") for v in tried) >= 4 * len(tried)
+    def identifier(self) -> Detection | None:
+        """The direct identifier that the values are, by content alone."""
+        return detect_identifier(self.values, self.near_unique or self.distinct > LABELS)
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,9 @@ def look_at(
             missing += count
             lone_tokens += count == 1
             continue
-        if word in PERHAPS_MISSING or word in PERHAPS_CODES or word in MISSING:
+        if word in PERHAPS_MISSING | PERHAPS_CODES | MISSING | NOT_GIVEN or (
+            word[:10] in NO_DAY and count > 1
+        ):
             perhaps.append(value)
         values.append(value)
         counts.append(count)
@@ -178,7 +186,7 @@ def look_at(
 
 def _two_letter_codes(values: Sequence[str]) -> bool:
     """Two-letter codes of countries or states, among which NA is Namibia."""
-    return len(values) > 5 and all(len(v) == 2 and v.isalpha() for v in values[:PATTERN_LIMIT])
+    return len(values) > 5 and all(len(v) == 2 and v.isalpha() for v in spread_sample(values))
 
 
 def _odd_ones(perhaps: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
@@ -219,29 +227,14 @@ def _exists(year: str, month: str, day: str) -> bool:
     return True
 
 
-def _is_phone(text: str) -> bool:
-    digits = sum(c.isdigit() for c in text)
-    if not 7 <= digits <= 15 or is_date(text) or not re.fullmatch(r"\+?[\d\s()/.-]+", text):
-        return False
-    return text.startswith(("+", "00", "(")) or len(re.findall(r"[\s()/-]", text)) >= 2
-
-
 def _fits(pattern: str) -> Callable[[str], bool]:
     compiled = re.compile(pattern)
     return lambda text: compiled.fullmatch(text) is not None
 
 
 PATTERNS: dict[str, Callable[[str], bool]] = {
-    "e-mail addresses": _fits(r"[^@\s]{1,64}@[^@\s]{1,190}\.[^@\s.]{2,63}"),
-    "web addresses": _fits(r"(?:https?://|www\.)\S+"),
-    "network addresses": _fits(
-        r"(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}"
-    ),
-    "keys or hashes": _fits(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32,128}"),
-    "bank accounts": _fits(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?"),
-    "social security numbers": _fits(r"\d{3}-\d{2}-\d{4}"),
+    "keys or hashes": _fits(r"(?i)[0-9a-f]{32,128}"),
     "dates": is_date,
-    "telephone numbers": _is_phone,
     "UK postcodes": _fits(r"(?i)[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"),
     "ZIP codes": _fits(r"\d{5}(?:-\d{4})"),
     "ICD-10 codes": _fits(r"[A-TV-Z]\d[0-9AB](?:\.[0-9A-Z]{1,4})?"),

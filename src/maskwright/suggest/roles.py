@@ -19,12 +19,9 @@ from maskwright.suggest.topics import (
     name_topic,
 )
 
-IDENTIFYING = {
-    "e-mail addresses", "web addresses", "network addresses", "keys or hashes", "bank accounts",
-    "social security numbers", "telephone numbers",
-}  # fmt: skip
 YES_OR_NO = 3  # a telephone of so few values says whether there is one
 FIRST_YEAR, LAST_YEAR = 1850, 2100
+MANY_ROWS = 50  # that share each number of a thing: it points to no record
 NUMERIC_TOPICS = {"age", "birth-year", "year", "body", "household", "money", "result"}
 
 
@@ -60,21 +57,37 @@ def looks_identifying(facts: Facts) -> bool:
 
 def _identifying(facts: Facts) -> Guess | None:
     """What must never be published, whatever else the column may be."""
-    if facts.looks_like in IDENTIFYING:
-        return Guess("identifier", facts.looks_like, f"the values look like {facts.looks_like}: dropped")
-    topic = identifier_topic(facts.name)
-    if topic is not None and not (topic.key in ("phone", "email") and facts.distinct <= YES_OR_NO):
-        return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
-    if facts.free_text:
+    found = facts.identifier
+    if found is not None and found.kind.key == "free-text":
         return Guess(
             "identifier", FREE_TEXT.key, "free text can say anything about anybody, names included: dropped"
         )
+    if found is not None and not (found.kind.key == "person-name" and _named_for_things(facts)):
+        return Guess("identifier", found.kind.key, f"{found.sentence()}: dropped")
+    if facts.looks_like == "keys or hashes":
+        return Guess("identifier", facts.looks_like, "the values look like keys or hashes: dropped")
+    topic = identifier_topic(facts.name)
+    if topic is not None and not (topic.key in ("phone", "email") and facts.distinct <= YES_OR_NO):
+        return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
     topic = name_topic(facts.name, (FREE_TEXT,))
     if topic is not None and facts.distinct > 20:
         return Guess(
             "identifier", topic.key, "its name says free text, which can say anything about anybody: dropped"
         )
     return None
+
+
+def _named_for_things(facts: Facts) -> bool:
+    """Counties are called after people, and so are many streets and diseases: the column's name says which it is."""
+    topic = name_topic(facts.name)
+    return topic is not None and topic.key in (
+        "place",
+        "state",
+        "country",
+        "health",
+        "treatment",
+        "occupation",
+    )
 
 
 def _by_name(facts: Facts) -> Guess | None:
@@ -158,6 +171,13 @@ def _by_pattern(facts: Facts) -> Guess | None:
 
 
 def _numbering(facts: Facts) -> Guess | None:
+    shared = facts.complete and facts.distinct * MANY_ROWS <= facts.rows
+    if is_numbering(facts.name) and facts.distinct > 50 and shared:
+        return Guess(
+            "quasi-identifier", "code",
+            "its name says a number of a thing that many rows share: others may know what somebody had to "
+            "do with",
+        )  # fmt: skip
     if is_numbering(facts.name) and (facts.near_unique or facts.distinct > 50):
         return Guess("identifier", "number", "its name says a number given to each record or thing: dropped")
     return None

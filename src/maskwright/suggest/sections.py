@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from maskwright.domain.exact import percent_text
 from maskwright.engines.base import Reading
 from maskwright.policy.policy import ONE_ROW_EACH
 from maskwright.prepare import Repair
@@ -128,15 +129,6 @@ def _counts(profile: ColumnProfile) -> str:
     return text + (f", {profile.missing:,} missing" if profile.missing else "")
 
 
-def percent_of(part: int, whole: int) -> str:
-    """A share for people; never rounded to nothing or to everything."""
-    if part in (0, whole):
-        return "0 %" if part == 0 else "100 %"
-    if part * 1000 < whole:
-        return "less than 0.1 %"
-    return f"{min(99.9, round(100 * part / whole, 1)):g} %"
-
-
 def anonymize_command(name: str) -> str:
     """The command that publishes the table with this policy."""
     return f"maskwright anonymize {shlex.quote(_on_one_line(name))} -p policy.yaml -o release/"
@@ -191,7 +183,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Draft:
-    """Everything there is to say. `unit` names the column that tells persons apart, if they have several rows."""
+    """Everything there is to say. `unit` names the column that tells people apart, if they have several rows."""
 
     name: str
     rows: int
@@ -204,6 +196,9 @@ class Draft:
     mess: Sequence[Mess] = ()
     repairs: Sequence[Repair] = ()
     choice: Demand = field(default_factory=Demand)
+    advice: Sequence[str] = ()
+    own: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # quasi-identifiers of which nothing would be left beside the others
 
     @property
     def k(self) -> int:
@@ -254,6 +249,7 @@ def _heading(draft: Draft) -> list[str]:
         *comment_lines("  " + anonymize_command(draft.name)),
         "#",
         *comment_lines(how_unique(draft.uniqueness)),
+        *(line for reason in draft.advice for line in comment_lines(reason, hanging="  ")),
     ]
 
 
@@ -265,7 +261,7 @@ def how_unique(found: Uniqueness) -> str:
     if not found.unique_rows:
         least = f"{found.smallest_class:,} rows"
         return f"As it is now, no row is unique on {columns}; the rarest combination has {least}."
-    text = f"As it is now, {percent_of(found.unique_rows, found.rows)} of the rows are unique on {columns}"
+    text = f"As it is now, {percent_text(found.share)} of the rows are unique on {columns}"
     if len(found.columns) == 1:
         return text + "."
     if found.adds_most is None:
@@ -274,7 +270,7 @@ def how_unique(found: Uniqueness) -> str:
         )
     return (
         f"{text}; {found.adds_most} adds most "
-        f"(without it: {percent_of(found.without_it, found.rows)})."
+        f"(without it: {percent_text(Fraction(found.without_it, found.rows))})."
     )  # fmt: skip
 
 
@@ -306,13 +302,22 @@ def _input(draft: Draft) -> list[str]:
         checks += comment_lines(f"! Read as {said['encoding']}: check letters with accents in the release.")
     if "names" in said:
         checks += comment_lines(
-            "! Names of columns were empty or occurred twice: they are called column3, zip_2."
+            f"! Names of columns were empty or occurred twice: they are called {', '.join(_repaired(draft))}."
         )
     return [
-        "# How to read the file; what is not said here is found out from it.",
+        "# How to read the file; what is not said here is detected.",
         *checks,
         f"input: {yaml_flow(said)}",
     ]
+
+
+def _repaired(draft: Draft) -> list[str]:
+    """The columns whose names were made: column3 for an empty one, zip_2 for a second zip."""
+    names = [p.name for p in draft.profiles]
+    return [
+        name for i, name in enumerate(names, start=1)
+        if re.fullmatch(rf"column{i}(_[0-9]+)?", name) or re.sub("_[0-9]+$", "", name) in names[: i - 1]
+    ]  # fmt: skip
 
 
 def _unit(draft: Draft) -> list[str]:
@@ -327,6 +332,9 @@ def _unit(draft: Draft) -> list[str]:
     if draft.unit is None:
         return []
     why = "Several rows can belong to one person, whom this column tells apart: k counts people, not rows."
+    if draft.own:
+        same = yaml_flow({"column": draft.unit, "publish": "pseudonym", "own": list(draft.own)})
+        why += f" To keep the rows of a person together, write unit: {' '.join(same.split())}."
     return [*comment_lines(why), f"unit: {yaml_scalar(draft.unit)}"]
 
 
@@ -383,8 +391,23 @@ def _columns(draft: Draft) -> list[str]:
         "columns:",
     ]
     for profile in draft.profiles:
-        lines += column_lines(profile, _entry(profile))
+        found = column_lines(profile, _entry(profile))
+        if profile.name in draft.left_out:
+            first = next(i for i, line in enumerate(found) if not line.lstrip().startswith("#"))
+            found = [*found[:first], *comment_lines(LEFT_OUT, 2, "  "), *_commented(found[first:])]
+        lines += found
     return lines
+
+
+LEFT_OUT = (
+    "! Left out: beside the other columns nothing would be left of it but *, as was tried. To publish it, take away "
+    "the mark in front of the next line, and leave out others."
+)
+
+
+def _commented(lines: Sequence[str]) -> list[str]:
+    """The lines of a column as a comment that can be taken away."""
+    return [f"  # {line.removeprefix('  ')}" for entry in lines for line in entry.split("\n")]
 
 
 def _entry(profile: ColumnProfile) -> str | dict[str, Any]:
@@ -476,12 +499,12 @@ def _diversity(facts: Facts, choice: Demand) -> list[str]:
 
 LABELS = "each group gets the narrowest labels that cover it, so that a value can be coarser here than there"
 HOW: Mapping[str, str] = {
-    "mondrian": f"Rows are cut into groups of equal size, as long as each satisfies what is required; {LABELS}. "
-    "Balanced cuts give nothing away about sensitive values to somebody who knows the method.",
+    "mondrian": f"Rows are cut into groups of equal size, as long as each satisfies what is required; {LABELS}.",
     "local-recoding": f"Similar rows are grouped, and {LABELS}. Up to 2 % of the rows are left out.",
     "optimal-lattice": "Every column is published at one level, the best choice of levels. Up to 2 % of "
     "the rows, in classes that are too small, are left out.",
 }
+BALANCED = "Balanced cuts give nothing away about sensitive values to somebody who knows the method."
 SEARCHED = (
     "The groups depend on sensitive values, and somebody who knows the method can reason backwards from them: how far "
     "is measured when it is published (minimality)."
@@ -492,9 +515,12 @@ GATED = "The search looks at class sizes alone, so that its choice says nothing 
 def _method(draft: Draft) -> list[str]:
     choice = draft.choice
     why = [HOW[choice.method]]
+    balanced = choice.method == "mondrian" and draft.unit is None  # proven of single rows
+    if balanced:
+        why.append(BALANCED)
     if draft.protects and choice.use == "gate":
         why.append(GATED)
-    elif draft.protects and choice.method != "mondrian":
+    elif draft.protects and not balanced:
         why.append(SEARCHED)
     return [
         *comment_lines(" ".join(why)),

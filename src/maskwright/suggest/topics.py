@@ -50,6 +50,7 @@ class Topic:
         return [word[1:] for word in self.words.split() if word.startswith("~")]
 
     def matches(self, parts: tuple[str, ...]) -> bool:
+        """Whether the words of a column's name belong to the topic."""
         compact = "".join(parts)
         if compact in self._compact or compact.rstrip("0123456789") in self._compact:
             return True
@@ -270,7 +271,7 @@ TOPICS = (
         "occupation", "quasi-identifier", "occupation",
         "occupation job job_title profession beruf tatigkeit metier ocupacion profesion employment "
         "employer workclass work_class industry branche arbeitgeber empleo emploi department abteilung "
-        "rank trabajo puesto ~beruf",
+        "rank trabajo puesto ~beruf isco soc nace naics",
     ),
     Topic(
         "country", "quasi-identifier", "country or nationality",

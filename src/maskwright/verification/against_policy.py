@@ -26,8 +26,15 @@ from maskwright.errors import InputError, NotVerified
 from maskwright.folder.store import MANIFEST, PUBLIC
 from maskwright.policy.binding import flagged_of, hierarchy_of, models_of, set_columns
 from maskwright.policy.policy import Policy
-from maskwright.recode.entries import group_column
-from maskwright.verification.verify import Verification, classes_from, measure_models, recount_tables
+from maskwright.recode.plans import group_column
+from maskwright.verification.pseudonym_links import unlike_pseudonyms
+from maskwright.verification.verify import (
+    Verification,
+    classes_from,
+    measure_models,
+    rare_item_problems,
+    recount_tables,
+)
 
 WORDS = {MANIFEST, "mapping.csv", "data-dictionary.json"}  # what lies beside the tables of a release
 TABLES = (".csv", ".tsv", ".parquet", ".pq", ".csv.gz", ".csv.zst")
@@ -50,11 +57,19 @@ def check_against_policy(published: Sequence[str | Path], policy: Policy) -> Ver
     """Do these files satisfy the policy? A folder stands for the tables in it (of a release: in its public part)."""
     paths = _tables_in([Path(p) for p in published])
     if policy.person_column:
-        raise NotVerified("the policy counts people with several rows, which the published files do not show")
+        raise NotVerified(
+            "the policy counts people with several rows (`unit`), which the published files do not show; verify the "
+            "folder of the release without a policy: its private/ part holds how many people each class has"
+        )
     engine = open_engine()
     try:
         files = [_opened(engine, path, policy) for path in paths]
         problems = [p for file in files for p in _not_published(file)]
+        for file in files:
+            there = [n for n in policy.pseudonyms if n in {c.name for c in file.table.columns}]
+            problems += [
+                p for name in there if (p := unlike_pseudonyms(engine, file.table, name, repeats=False))
+            ]
         parts = _parts(files, policy)
         problems += _together(files, policy)
         verdicts: list[Verdict] = []
@@ -62,7 +77,7 @@ def check_against_policy(published: Sequence[str | Path], policy: Policy) -> Ver
         rows = classes = 0
         held = Counter[str]()
         for part in parts:
-            found, counted = _measure(engine, part, policy, notes)
+            found, counted = _measure(engine, part, policy, notes, problems)
             held.update(counted.values.keys())
             verdicts += [replace(v, part=part[0].path.name) for v in found] if len(parts) > 1 else found
             rows, classes = rows + int(counted.rows.sum()), classes + len(counted.rows)
@@ -105,7 +120,7 @@ def _opened(engine: Engine, path: Path, policy: Policy) -> _PublishedFile:
 
     shown = of_role("quasi-identifier"), of_role("sensitive"), of_role("insensitive")
     strangers = tuple(n for n in names if n not in policy.columns)
-    known = {n for names in shown for n in names} | set(strangers)
+    known = {n for names in shown for n in names} | set(strangers) | set(policy.pseudonyms)
     return _PublishedFile(path, table, *shown, strangers, tuple(n for n in names if n not in known))
 
 
@@ -168,7 +183,7 @@ def _pairs(files: Sequence[_PublishedFile], policy: Policy) -> list[list[_Publis
 
 
 def _measure(
-    engine: Engine, part: Sequence[_PublishedFile], policy: Policy, notes: list[str]
+    engine: Engine, part: Sequence[_PublishedFile], policy: Policy, notes: list[str], problems: list[str]
 ) -> tuple[list[Verdict], Recount]:
     """Count the classes of one part, and ask the requirements that concern it."""
     grouped = policy.recoding.name != "generalise"
@@ -178,6 +193,8 @@ def _measure(
         here = [s for s in set_columns(policy, engine, file.table) if s.name in file.sensitive]
         bits = {s.name: s.bits for s in here}
         table = engine.unfold(file.table, here) if here else file.table
+        asked = {name: (items.k, items.m) for name, items in policy.known_items.items()}
+        problems += rare_item_problems(engine, table, here, asked)
         sensitive = [b for name in file.sensitive for b in bits.get(name, (name,))]
         tables.append((table, by, sensitive))
         every += sensitive

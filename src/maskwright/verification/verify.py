@@ -7,30 +7,42 @@ the models measure those classes. Nothing that the method believed about its res
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maskwright.domain.classes import Ancestors, Classes, Originals, ValueCounts
+from maskwright.domain.classes import Ancestors, Classes, Originals, ValueCounts, kept_pairs
+from maskwright.domain.guards import Guards, merged_guards
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.known_visits import known_visits
 from maskwright.domain.model import Context, Model, Need
 from maskwright.domain.projection import context_for
 from maskwright.domain.references import References
 from maskwright.domain.sample import Sample
-from maskwright.domain.settings import build_registered
-from maskwright.domain.value_sets import SetColumn
+from maskwright.domain.settings import build_registered, parse_settings
+from maskwright.domain.value_sets import PRESENT, SetColumn
 from maskwright.domain.verdict import Verdict
 from maskwright.engines import open_engine
 from maskwright.engines.base import Engine, Found, Reading, Recount, SensitiveSpec, Table, Texts, spelled
 from maskwright.errors import InputError, NotVerified, PolicyError
+from maskwright.folder.later_files import LATER, later_problems
 from maskwright.folder.saved_state import part_folder
-from maskwright.folder.store import MANIFEST, PRIVATE, PUBLIC, is_readable
+from maskwright.folder.store import MALFORMED, MANIFEST, PRIVATE, PUBLIC, is_readable, read_json
 from maskwright.models import MODELS
+from maskwright.policy.published_column import Publishing
+from maskwright.verification.marginal_recount import marginal_problems
+from maskwright.verification.pseudonym_links import (
+    PublishedLinks,
+    pseudonym_problems,
+    recounted_links,
+    too_few_matches,
+)
 
 REFERENCE = "reference.json"
 CLASSES = "classes.json"
@@ -43,12 +55,15 @@ def classes_from(recount: Recount, columns: Sequence[str], sensitive: Sequence[S
     for spec in sensitive:
         code = {value: i + 1 for i, value in enumerate(spec.values)}
         found = recount.values[spec.name]
-        texts = spelled(found.texts, np.arange(len(found.texts)))
+        used, codes = np.unique(
+            found.codes, return_inverse=True
+        )  # numbers that nobody has may be listed, too
+        texts = spelled(found.texts, used)
         if any(text is not None and text not in code for text in texts):
             raise NotVerified(f"column {spec.name!r} holds a value that the input did not have")
         known = np.array([code[text] if text is not None else 0 for text in texts], dtype=np.int64)
         parts[spec.name] = ValueCounts.collect(
-            spec.values, n, found.owner, known[found.codes], found.counts, spec.ordered
+            spec.values, n, found.owner, known[codes], found.counts, spec.ordered
         )
     return Classes(recount.people, recount.rows, parts, tuple(columns), recount.codes)
 
@@ -118,12 +133,28 @@ def verify_folder(folder: str | Path, recount_only: bool = False) -> Verificatio
         ]
         names = list(dict.fromkeys(item.part for item in (listed[0], *listed)))
         unit = bool(manifest.get("unit"))
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+        hidden = [str(name) for name in manifest.get("pseudonyms", [])]
+        linked = manifest.get("linked")
+        if linked is not None:
+            linked = PublishedLinks(
+                str(linked["by"]), int(linked["events"]), tuple(map(str, linked.get("own", ())))
+            )
+    except MALFORMED:
         raise InputError(f"{str(path / PUBLIC / MANIFEST)!r} is not a manifest of ours") from None
+    listed = [replace(item, person=linked.by if linked is not None else "") for item in listed]
     notes: list[str] = []
+    if unit and linked is None and any(item.known_items for item in listed):
+        notes.append(
+            "how many people hold the values of a set together is counted by rows, of which people have several: whose "
+            "rows are whose is not published"
+        )
     if (path / PRIVATE).is_dir() and not os.access(path / PRIVATE, os.R_OK | os.X_OK):
         notes.append(
             "private/ belongs to somebody else and cannot be read; what follows is about public/ alone"
+        )
+    if manifest.get("known_visits"):
+        notes.append(
+            "how many people match several known visits is not counted again: whose rows are whose is not published"
         )
     verdicts: list[Verdict] = []
     rows = classes = 0
@@ -131,6 +162,16 @@ def verify_folder(folder: str | Path, recount_only: bool = False) -> Verificatio
         models = [model for part, model in promised if part in (None, name)]
         tables = [item for item in listed if item.part == name]
         counted = _verify_part(path, name, len(names), tables, models, unit, problems, notes)
+        if linked is not None:
+            matches, problem = recounted_links(
+                path / PUBLIC / tables[0].file, tables[0].reading, tables[0].classes_by, linked
+            )
+            problems += [problem] if problem else []
+            problems += [p for model in models if (p := too_few_matches(model, matches, linked.events))]
+        if hidden:
+            first, person = tables[0], linked.by if linked else ""
+            named = [name for name in hidden if name in first.columns]
+            problems += pseudonym_problems(path / PUBLIC / first.file, first.reading, named, person)
         verdicts += [replace(v, part=name) for v in counted[0]] if len(names) > 1 else counted[0]
         rows, classes = rows + counted[1], classes + counted[2]
     notes = list(dict.fromkeys(notes))
@@ -143,6 +184,7 @@ def _verify_part(
 ) -> tuple[tuple[Verdict, ...], int, int]:  # fmt: skip
     """Recount the tables of one part of a release: its verdicts, rows and classes."""
     recount = _recount(path, listed, problems)
+    problems += marginal_problems(path / PUBLIC, recount, listed[0].classes_by, models)
     needs = frozenset[Need]().union(*(model.needs() for model in models)) - {"labels"}
     recorded: dict[str, Any] = {}
     folder = part_folder(path / PRIVATE, name, parts)
@@ -151,14 +193,17 @@ def _verify_part(
         notes.append(
             f"without private/{CLASSES} the whole table is the only group that classes are compared with"
         )
-    if unit or needs:
+    perturbed = {name for item in listed for name in item.perturbed}
+    hidden = perturbed & {m.attribute_name() for m in models}
+    _of_perturbed(listed, notes)
+    if unit or needs or hidden:
         recount, recorded, more = _recorded(folder, unit, recount, notes)
         problems += more
     expected = {item.rows for item in listed}
     rows = int(recount.rows.sum())
     if {rows} != expected:
         problems.append(f"the table has {rows} rows, the manifest says {sorted(expected)}")
-    sensitive = [name for item in listed for name in item.sensitive]
+    sensitive = [name for item in listed for name in item.sensitive if name in recount.values]
     specs, context, gates = _reference(path, name, sensitive, recount, notes)
     classes = classes_from(recount, listed[0].classes_by, specs)
     references = References(context, context) if gates is None else gates
@@ -198,6 +243,14 @@ class _ListedTable:
     sensitive: list[str]
     rows: int
     sets: list[SetColumn]
+    perturbed: dict[str, Publishing]
+    known_items: dict[str, tuple[int, int]] = field(default_factory=dict)  # k and m of columns of sets
+    person: str = ""  # the column of pseudonyms that links the rows of a person
+
+    @property
+    def counted(self) -> list[str]:
+        """The sensitive attributes that can be counted in it."""
+        return [name for name in self.sensitive if name not in self.perturbed]
 
 
 def _recount(path: Path, listed: Sequence[_ListedTable], problems: list[str]) -> Recount:
@@ -216,7 +269,9 @@ def _recount(path: Path, listed: Sequence[_ListedTable], problems: list[str]) ->
                 problems.append(f"the columns of {item.file} are {there}, the manifest says {item.columns}")
             if item.sets:
                 table = engine.unfold(table, item.sets)
-            tables.append((table, item.classes_by, item.sensitive))
+                problems += rare_item_problems(engine, table, item.sets, item.known_items, item.person)
+            problems += _broken_settings(engine, table, item)
+            tables.append((table, item.classes_by, item.counted))
         return recount_tables(engine, tables)
     finally:
         engine.close()
@@ -237,19 +292,6 @@ def _parameters(promise: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a release; refused where there is none."""
-    try:
-        value = json.loads(path.read_bytes())
-    except OSError as problem:
-        raise InputError(f"{str(path)!r} cannot be read ({problem.strerror}); is this a release?") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{str(path)!r} is not valid JSON; the release was changed") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{str(path)!r} is not a manifest of ours")
-    return value
-
-
 def _listed(folder: Path, table: Mapping[str, Any], rewritten: bool) -> _ListedTable:
     """A table as the manifest describes it; of one that was rewritten the delimiter may be another."""
     file, format = _file_of(folder, str(table["file"]), table.get("format"), rewritten)
@@ -260,7 +302,88 @@ def _listed(folder: Path, table: Mapping[str, Any], rewritten: bool) -> _ListedT
     return _ListedTable(
         file, replace(reading, delimiter=None) if rewritten else reading, table.get("part", "data"), columns,
         classes_by, sensitive, int(table["rows"]), [SetColumn.from_dict(s) for s in table.get("sets", ())],
+        {n: parse_settings(Publishing, s, "perturbed") for n, s in table.get("perturbed", {}).items()},
+        {str(n): (int(s["k"]), int(s["m"])) for n, s in table.get("known_items", {}).items()},
     )  # fmt: skip
+
+
+def rare_item_problems(
+    engine: Engine,
+    table: Table,
+    sets: Sequence[SetColumn],
+    asked: Mapping[str, tuple[int, int]],
+    person: str = "",
+) -> list[str]:
+    """Sets of which m values are held by fewer than k people, by column `asked`, counted in the table as it is.
+
+    `person`: the column of pseudonyms by which the sets of a person are put together; empty: every row is a person.
+    """
+    by = [person] if person else []
+    found = []
+    for column in sets:
+        if column.name not in asked:
+            continue
+        k, m = asked[column.name]
+        counted = engine.recount(table, [*column.bits, *by])
+        bits = len(column.bits)
+        held = np.array(
+            [[text == PRESENT for text in labels[:bits]] for labels in counted.labels], dtype=bool
+        )
+        if person:
+            names = {labels[-1]: i for i, labels in enumerate(counted.labels)}
+            kind, whose = np.arange(len(held)), np.array([names[labels[-1]] for labels in counted.labels])
+        else:
+            kind = np.repeat(np.arange(len(held)), counted.rows)
+            whose = np.arange(len(kind))
+        row, item = np.nonzero(held[kind])
+        holder, item = np.unique(np.stack([whose[row], item]), axis=1)
+        fewest = [level.fewest for level in known_visits(holder, item, np.ones(len(holder), np.int64), m)]
+        if len(holder) and min(fewest) < k:
+            found.append(
+                f"column {column.name!r}: at most {m} values are held together by {min(fewest)} people, "
+                f"promised were {k}"
+            )
+    return found
+
+
+def _broken_settings(engine: Engine, table: Table, listed: _ListedTable) -> list[str]:
+    """Perturbed columns that show what their settings exclude: values beyond a limit, or between multiples."""
+    found = []
+    for name, publishing in listed.perturbed.items():
+        if publishing.pram is not None or name not in {c.name for c in table.columns}:
+            continue
+        values = [Fraction(text) for text in engine.domain(table, name).values if _is_number(text)]
+        if publishing.round is not None and any(v % publishing.round for v in values):
+            found.append(f"column {name!r} holds numbers that are no multiples of {publishing.round}")
+        if publishing.way not in ("extremes", "round"):
+            continue  # errors and means may lie beyond
+        for extreme, beyond in ((publishing.top_code, max), (publishing.bottom_code, min)):
+            if extreme is None or extreme.shows != "limit" or not values:
+                continue
+            if publishing.round is not None and extreme.limit % publishing.round:
+                continue  # it was rounded itself
+            if beyond(beyond(values), extreme.limit) != extreme.limit:
+                found.append(f"column {name!r} holds numbers beyond its limit {extreme.limit}")
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Fraction(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _of_perturbed(listed: Sequence[_ListedTable], notes: list[str]) -> None:
+    """Say what cannot be counted in a table whose columns are published otherwise than they are."""
+    named = {name: p for item in listed for name, p in item.perturbed.items()}
+    if named:
+        said = "; ".join(f"{name} {p.in_words()}" for name, p in named.items())
+        notes.append(
+            "the true values of perturbed columns cannot be counted in the table, nor can what was drawn be drawn "
+            f"again: {said}"
+        )
 
 
 CONTAINERS = (".csv", ".tsv", ".parquet", ".pq")
@@ -300,13 +423,15 @@ def _compare_files(path: Path, manifest: Mapping[str, Any]) -> list[str]:
         every = [(p.relative_to(path / part).as_posix(), p) for p in sorted((path / part).rglob("*"))]
         present = {name for name, p in every if p.is_file()}
         problems += [f"{part}/{name} is a link to another place" for name, p in every if p.is_symlink()]
-        present.discard(MANIFEST)
+        present -= {MANIFEST, *(LATER if part == PRIVATE else ())}
         problems += [f"{part}/{name} is missing" for name in sorted(set(files) - present)]
         problems += [f"{part}/{name} is not in the manifest" for name in sorted(present - set(files))]
         problems += [
             f"{part}/{name} was changed" for name in sorted(set(files) & present)
             if file_hash(path / part / name) != files[name]
         ]  # fmt: skip
+    if is_readable(path / PRIVATE / MANIFEST):
+        problems += later_problems(path)
     return problems
 
 
@@ -331,13 +456,21 @@ def _recorded(
         new = {old: i for i, old in enumerate(order)}
         if unit:
             people = np.array([stored["people"][i] for i in order], dtype=np.int64)
-            values = {name: _found(entries, new) for name, entries in stored["values"].items()}
-            recount = replace(recount, people=people, values=values)
+            recount = replace(recount, people=people, values={})
+        values = {name: _found(entries, new) for name, entries in stored["values"].items()}
+        recount = replace(recount, values=recount.values | values)
         extra: dict[str, Any] = {}
         if "population" in stored:
             extra["population"] = np.array([stored["population"][i] for i in order], dtype=np.int64)
         if "weights" in stored:
             extra["weights"] = np.array([stored["weights"][i] for i in order], dtype=np.float64)
+        if "guards" in stored:
+            number = np.array([new[i] for i in range(len(order))], dtype=np.int64)
+            guards = {name: Guards.from_dict(one) for name, one in stored["guards"].items()}
+            extra["guards"] = merged_guards(guards, number)
+        if "several" in stored:
+            owner, person = (np.array(x, dtype=np.int64) for x in stored["several"])
+            extra["several"] = kept_pairs((owner, person), np.array([new[i] for i in range(len(order))]))
         if "originals" in stored:
             start, sizes = stored["originals"]
             class_of = np.repeat([new[i] for i in range(len(order))], np.diff(start))
@@ -345,7 +478,7 @@ def _recorded(
         if "ancestors" in stored:
             recorded = Ancestors(len(order), np.array(stored["ancestors"], dtype=np.int64))
             extra["ancestors"] = recorded.merged(np.array([new[i] for i in range(len(order))]), len(order))
-    except (KeyError, TypeError, ValueError, IndexError):
+    except MALFORMED:
         raise InputError(f"private/{CLASSES} is not what was written") from None
     return recount, extra, []
 
@@ -405,14 +538,14 @@ def _released_from(stored: Mapping[str, Any], part: str, context: Context) -> Re
         found = stored.get("released", {}).get(part)
         if found is None:
             return None
-        counts = {s["name"]: np.array(s["counts"], dtype=np.int64) for s in found["sensitive"]}
+        counts = {s["name"]: _one_for_each(s["values"], s["counts"]) for s in found["sensitive"]}
         domains = {s["name"]: tuple(s["values"]) for s in found["sensitive"]}
         gates = replace(
             context, reference={**context.reference, **counts}, domains={**context.domains, **domains},
             n_people=int(found["people"]), published=True,
         )  # fmt: skip
         return References(gates if found["search"] else context, gates)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except MALFORMED:
         raise InputError(f"private/{REFERENCE} is not what was written") from None
 
 
@@ -431,18 +564,26 @@ def released_to(references: References) -> dict[str, Any] | None:
     }
 
 
+def _one_for_each(values: Sequence[str], counts: Sequence[int]) -> NDArray[np.int64]:
+    """The counts as an array; there must be one for the missing value, and one for each other."""
+    found = np.array(counts, dtype=np.int64)
+    if found.shape != (1 + len(values),):
+        raise ValueError("one count for each value")
+    return found
+
+
 def reference_from(stored: Mapping[str, Any]) -> tuple[list[SensitiveSpec], Context]:
     """What `reference_to` wrote."""
     try:
         specs = [SensitiveSpec(s["name"], tuple(s["values"]), s["ordered"]) for s in stored["sensitive"]]
-        reference = {s["name"]: np.array(s["counts"], dtype=np.int64) for s in stored["sensitive"]}
+        reference = {s["name"]: _one_for_each(s["values"], s["counts"]) for s in stored["sensitive"]}
         hierarchies = {h["attribute"]: Hierarchy.from_dict(h) for h in stored["hierarchies"]}
         domains = {s.name: s.values for s in specs}
         sets = tuple(map(SetColumn.from_dict, stored.get("sets", ())))
         sample = Sample.of(stored["sample"]) if "sample" in stored else None
         people = int(stored["people"])
         return specs, Context(reference, people, hierarchies, domains=domains, sets=sets, sample=sample)
-    except (KeyError, TypeError, ValueError, PolicyError):
+    except (*MALFORMED, PolicyError):
         raise InputError(f"private/{REFERENCE} is not what was written") from None
 
 

@@ -37,6 +37,7 @@ USUAL: dict[str, dict[str, str]] = {
     "p-sensitive-k-anonymity": {"p": "2", "k": "5"}, "t-closeness": {"t": "0.3", "use": "gate"},
     "nt-closeness": {"n": "1000", "t": "0.3", "use": "gate"}, "ke-anonymity": {"k": "5", "e": "1"},
     "ck-safety": {"c": "0.8", "k": "2", "use": "gate"}, "m-confidentiality": {"m": "2", "use": "gate"},
+    "personalised-privacy": {"p": "1/2", "guarding": "guarding"},
     "delta-disclosure": {"delta": "1", "use": "gate"}, "beta-likeness": {"beta": "2", "use": "gate"},
     "delta-presence": {"delta_max": "0.5"}, "k-map": {"k": "5"}, "average-risk": {"max": "0.05"},
     "highest-risk": {"max": "0.2"}, "belief": {"max": "1/2"},
@@ -240,12 +241,26 @@ def set_roles(
         else:
             columns[name] = role
     result["columns"] = columns
-    if result.get("unit") not in (None, ONE_ROW_EACH) and _role(columns.get(result["unit"])) != "identifier":
+    person = _person_column(result.get("unit"))
+    if person is not None and _role(columns.get(person)) != "identifier":
         result.pop("unit")
+    elif isinstance(unit := result.get("unit"), Mapping) and unit.get("own"):
+        own = [n for n in unit["own"] if _role(columns.get(n)) == "quasi-identifier"]
+        result["unit"] = {**unit, "own": own}
+    if keep := result.get("keep"):
+        result["keep"] = {
+            n: level for n, level in keep.items() if _role(columns.get(n)) == "quasi-identifier"
+        }
     kept, notes = _still_meaningful(result["require"], columns)
     result["require"] = kept
     result.pop("preset", None)  # what was edited no longer is the preset
     return result, notes
+
+
+def _person_column(unit: Any) -> str | None:
+    """The column that tells persons apart, of a unit as a policy file writes it."""
+    column = unit.get("column") if isinstance(unit, Mapping) else unit
+    return None if column == ONE_ROW_EACH else column
 
 
 def _role(column: Any) -> str | None:
@@ -269,14 +284,71 @@ def _still_meaningful(
     return kept or [dict(DEFAULT_REQUIREMENT)], notes
 
 
-def set_table(values: Mapping[str, Any], missing: Sequence[str], rows: str, unit: str | None) -> Values:
-    """What means missing, what happens to such rows, and which column tells persons apart."""
+def set_table(
+    values: Mapping[str, Any], missing: Sequence[str], rows: str, unit: str | Mapping[str, Any] | None
+) -> Values:
+    """What means missing, what happens to such rows, and which column tells persons apart, with its settings."""
     result = copy.deepcopy(dict(values))
     result["missing"] = {"tokens": [t for t in missing if t], "rows": rows}
     result["unit"] = unit or None
-    if unit and unit != ONE_ROW_EACH:
-        result["columns"].setdefault(unit, "identifier")
+    if person := _person_column(result["unit"]):
+        result["columns"].setdefault(person, "identifier")
     return result
+
+
+def set_keep(values: Mapping[str, Any], keep: Mapping[str, str]) -> Values:
+    """What must stay of quasi-identifiers; an empty text asks for nothing."""
+    asked = {name: text.strip() for name, text in keep.items() if text.strip()}
+    known = {
+        name: text for name, text in asked.items() if _role(values["columns"].get(name)) == "quasi-identifier"
+    }
+    result = {key: value for key, value in copy.deepcopy(dict(values)).items() if key != "keep"}
+    return {**result, "keep": known} if known else result
+
+
+def set_sample(values: Mapping[str, Any], size: str, weight: str, household: str) -> Values:
+    """How many people there are of whom the table holds some, and the columns of survey weights and households."""
+    result = copy.deepcopy(dict(values))
+    named = {"weight": weight.strip(), "household": household.strip()}
+    for key, name in named.items():
+        result.pop(key, None)
+        if name:
+            result[key] = name
+    if size.strip():
+        result["population"] = {"size": size.strip()}
+    elif "size" in (result.get("population") or {}):
+        result.pop("population")
+    return result
+
+
+def set_multivalued(values: Mapping[str, Any], separators: Mapping[str, str]) -> Values:
+    """Sensitive columns whose cells hold several values, with what separates them; empty: a cell is one value."""
+    result = copy.deepcopy(dict(values))
+    for name, separator in separators.items():
+        column = result["columns"].get(name)
+        if _role(column) != "sensitive":
+            continue
+        after = {**column} if isinstance(column, Mapping) else {"role": column}
+        if after.pop("multivalued", None) is True and not separator:
+            after["multivalued"] = True  # a list of a frame, which no form can say
+        elif separator:
+            for single in ("hierarchy", "order", "publish"):
+                after.pop(single, None)
+            after["multivalued"] = separator
+        result["columns"][name] = after
+    return result
+
+
+def set_prepare(values: Mapping[str, Any], wanted: Mapping[str, bool], mess: Mapping[str, Any]) -> Values:
+    """Messy columns made plain, or left as they are; the steps are those of the policy, else those that were found."""
+    result = copy.deepcopy(dict(values))
+    prepare = dict(result.pop("prepare", None) or {})
+    for name, on in wanted.items():
+        if not on:
+            prepare.pop(name, None)
+        elif name not in prepare and name in mess:
+            prepare[name] = mess[name]["steps"]
+    return {**result, "prepare": prepare} if prepare else result
 
 
 def set_hierarchy(values: Mapping[str, Any], column: str, spec: Any, weight: str | None = None) -> Values:

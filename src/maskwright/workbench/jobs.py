@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from maskwright.errors import MaskwrightError
+from maskwright.errors import InputError, MaskwrightError
 from maskwright.folder.store import recover_destination
 from maskwright.runtime import disk
 from maskwright.workbench.turns import AT_ONCE, MOST, Turns
@@ -232,7 +232,7 @@ def _event(line: bytes) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
-    except (FileNotFoundError, json.JSONDecodeError):
+        found: dict[str, Any] = disk.read_json(path)
+    except (FileNotFoundError, InputError):
         return None
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,27 +15,34 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 
+from maskwright.domain.exact import belief_text, number_text, percent_text
+from maskwright.domain.metric import PERCENTAGES, metric_text
+from maskwright.errors import MaskwrightError
 from maskwright.hierarchies import WAYS
 from maskwright.metrics import METRICS
 from maskwright.pipeline.attacking import ADVERSARIES, adversary_named
 from maskwright.pipeline.history import EarlierLooks, policy_hash
 from maskwright.policy.policy import Policy
+from maskwright.report.glossary import GLOSSARY
+from maskwright.suggest.advice import QUESTIONS, Answers
 from maskwright.suggest.presets import PRESETS
 from maskwright.version import __version__
 from maskwright.workbench import forms, hierarchy_editor
 from maskwright.workbench.api.common import This
+from maskwright.workbench.columns import hidden_columns
+from maskwright.workbench.jobs import BackgroundJob
+from maskwright.workbench.project_file import PROJECT_ENDING
 from maskwright.workbench.roots import TABLES
 from maskwright.workbench.security import Refused
 from maskwright.workbench.workspace import NotFound, Project, Workspace, read_json
 
 
 def shown_number(value: Any) -> str:
-    """A measured value for people: thousands with commas, fractions with their decimal."""
+    """A measured value for people: thousands with commas, shares as percentages or as one in so many."""
     if isinstance(value, str) and "/" in value:
-        share = Fraction(value)
-        return f"{value} ({float(share):.4g})" if share.denominator <= 1000 else f"{float(share):.4g}"
+        return number_text(Fraction(value))
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return number_text(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -64,17 +72,28 @@ ROLES = {
     "identifier": ("Identifier", "names a person directly: never published"),
     "quasi-identifier": ("Quasi-identifier", "others may know it: published in coarser form"),
     "sensitive": ("Sensitive", "nobody may infer it: published, and protected by requirements"),
-    "insensitive": ("Insensitive", "harmless: published as it is"),
+    "insensitive": ("Insensitive", "harmless: published as it is, refused where it singles people out"),
     "drop": ("Leave out", "not in the policy: not published"),
 }
 STEPS = (
-    ("columns", "Columns"), ("requirements", "Requirements"), ("method", "Method"), ("run", "Run"),
-    ("explore", "Explore"), ("policy", "Policy"),
+    ("advice", "Advice"), ("rows", "Table"), ("columns", "Columns"), ("requirements", "Requirements"),
+    ("method", "Method"), ("run", "Run"), ("explore", "Explore"), ("policy", "Policy"),
 )  # fmt: skip
 
 
+def result_page(job: BackgroundJob) -> str:
+    """The page of a project that shows what a run found."""
+    release = job.request.get("of", job.id)
+    places = {"profile": "table", "attack": f"releases/{release}", "predict": f"releases/{release}/beside"}
+    return {"release": f"releases/{job.id}", **places}.get(job.kind, "explore")
+
+
 templates.env.filters |= {
+    "result_page": result_page,
     "number": shown_number,
+    "belief": lambda value: belief_text(Fraction(value)),
+    "metric": lambda value, name: metric_text(name, as_share(value)),
+    "percent": lambda value: percent_text(Fraction(value)),
     "share": as_share,
     "embedded": embedded_json,
     "marked": docstring_markup,
@@ -109,8 +128,6 @@ def _context(this: Project, step: str, **context: Any) -> dict[str, Any]:
 
 def policy_or_none(this: Project) -> tuple[Policy | None, str | None]:
     """The policy, or why it cannot be read: somebody may have edited the file by hand."""
-    from maskwright.errors import MaskwrightError
-
     try:
         return this.policy(), None
     except MaskwrightError as problem:
@@ -146,15 +163,15 @@ def home_page(request: Request) -> Response:
     ]
     limit = request.app.state.keys.upload_limit
     return _rendered(
-        request, "home.html", tables=tables, projects=projects, limit=limit, base=base, endings=TABLES,
-        active="projects",
+        request, "home.html", tables=tables, projects=projects, limit=limit, base=base,
+        endings=(*TABLES, PROJECT_ENDING), active="projects",
     )  # fmt: skip
 
 
 @router.get("/p/{project_id}")
 def project_page(this: This) -> Response:
     """The page on which work on a project goes on."""
-    step = "columns" if this.profile() else "table"
+    step = "advice" if this.profile() else "table"
     return RedirectResponse(f"/p/{this.id}/{step}", 303)
 
 
@@ -168,6 +185,38 @@ def table_page(request: Request, this: This) -> Response:
         job=this.jobs.latest("profile"),
         presets=PRESETS,
     )
+
+
+@router.get("/p/{project_id}/advice")
+def advice_page(request: Request, this: This) -> Response:
+    """The page with the three questions, and what was advised."""
+    if this.profile() is None:
+        return RedirectResponse(f"/p/{this.id}/table", 303)
+    policy, problem = policy_or_none(this)
+    return _rendered(
+        request, "advice.html", **_context(this, "advice"), questions=QUESTIONS, usual=asdict(Answers()),
+        glossary=GLOSSARY, problem=problem, policy=policy,
+    )  # fmt: skip
+
+
+@router.get("/p/{project_id}/rows")
+def rows_page(request: Request, this: This) -> Response:
+    """The page with the table: what is in each column, and rows to look at."""
+    profile = this.profile()
+    if profile is None:
+        return RedirectResponse(f"/p/{this.id}/table", 303)
+    policy, problem = policy_or_none(this)
+    hidden = hidden_columns(profile, policy)
+    columns = [
+        {
+            **c,
+            "number": i,
+            "hidden": c["name"] in hidden,
+            "now": _role_in(policy, c["name"]) if policy else c["role"],
+        }
+        for i, c in enumerate(profile["columns"])
+    ]
+    return _rendered(request, "rows.html", **_context(this, "rows"), columns=columns, problem=problem)
 
 
 @router.get("/p/{project_id}/columns")
@@ -188,7 +237,12 @@ def columns_page(request: Request, this: This) -> Response:
             else column["role"]
         )
         spec = policy.to_dict()["columns"].get(name) if policy else None
-        rows.append({**column, "number": i, "now": role, "spec": _short(spec)})
+        kept = policy.keep.get(name, "") if policy else ""
+        messy = profile.get("mess", {}).get(name)
+        rows.append(
+            {**column, "number": i, "now": role, "spec": _short(spec), "kept": kept, "mess": messy,
+             "prepared": bool(policy and name in policy.prepare), "separator": _separator(policy, name)}
+        )  # fmt: skip
     return _rendered(
         request,
         "columns.html",
@@ -198,6 +252,12 @@ def columns_page(request: Request, this: This) -> Response:
         problem=problem,
         presets=PRESETS,
     )
+
+
+def _separator(policy: Policy | None, name: str) -> str:
+    """What separates the values of a column that holds several."""
+    found = policy.columns[name].multivalued if policy and name in policy.columns else False
+    return found if isinstance(found, str) else ""
 
 
 def _short(entry: Any) -> str:
@@ -298,7 +358,6 @@ def run_page(request: Request, this: This) -> Response:
 def _promised(this: Project, policy: Policy | None) -> list[dict[str, Any]]:
     """What a policy promises before it is run; nothing where it cannot be run."""
     from maskwright.domain.promise import promise_labels
-    from maskwright.errors import MaskwrightError
     from maskwright.models.belief import BeliefAtMost
     from maskwright.policy.binding import models_of, promises_before
 
@@ -316,8 +375,6 @@ def _promised(this: Project, policy: Policy | None) -> list[dict[str, Any]]:
 
 def _looked(this: Project, policy: Policy) -> EarlierLooks:
     """What was tried on the table in this project with other settings; the run itself knows of others, too."""
-    from maskwright.errors import MaskwrightError
-
     compared, runs, days, mine = 0, set[str](), [], policy_hash(policy)
     for job in this.jobs.all():
         if job.kind not in ("release", "space", "compare"):
@@ -342,15 +399,25 @@ def _fixed(policy: Policy | None) -> dict[str, str]:
     }
 
 
+def _without_method(this: Project, job: BackgroundJob | None) -> dict[str, Any] | None:
+    """The settings that methods are compared under: those of a run, or of the policy as it is now (None)."""
+    try:
+        policy = this.policy() if job is None else Policy.load(this.policy_of(job.id))
+    except MaskwrightError:
+        return None
+    return None if policy is None else {k: v for k, v in policy.to_dict().items() if k != "method"}
+
+
 @router.get("/p/{project_id}/explore")
 def explore_page(request: Request, this: This) -> Response:
     """The page with other choices and other methods."""
     policy, problem = policy_or_none(this)
     job, compared = this.jobs.latest("space"), this.jobs.latest("compare")
+    outdated = compared is not None and _without_method(this, compared) != _without_method(this, None)
     return _rendered(
         request, "explore.html", **_context(this, "explore"), policy=policy, problem=problem, job=job,
-        compared=compared, methods=forms.method_forms(), metrics=METRICS, levels=_fixed(policy),
-        result=job.result if job and job.state == "done" else None,
+        compared=compared, methods=forms.method_forms(), metrics=METRICS, levels=_fixed(policy), outdated=outdated,
+        percentages=PERCENTAGES, result=job.result if job and job.state == "done" else None,
         comparison=compared.result if compared and compared.state == "done" else None,
     )  # fmt: skip
 
@@ -364,42 +431,94 @@ def policy_page(request: Request, this: This) -> Response:
     return _rendered(request, "policy.html", **_context(this, "policy"), problem=problem, command=command)
 
 
+def _about(this: Project, kind: str, release: str) -> list[BackgroundJob]:
+    """The runs of a kind on a release, newest first."""
+    return [j for j in this.jobs.all() if j.kind == kind and j.request.get("of") == release]
+
+
+def _not_done(jobs: list[BackgroundJob]) -> BackgroundJob | None:
+    """The newest run where it goes on, or ended without a result; None: there is none, or it is done."""
+    return jobs[0] if jobs and jobs[0].state != "done" else None
+
+
 @router.get("/p/{project_id}/releases/{job_id}")
 def release_page(request: Request, this: This, job_id: str) -> Response:
     """The page with a release and what it risks."""
+    from maskwright.report.html import joined_markup
+    from maskwright.report.risk_and_usefulness import gauge_parts
+
     folder = this.release(job_id)
     record = read_json(folder / "private" / "manifest.json", {})
     found = this.jobs.get(job_id)
     result = (found.result if found else None) or {}
-    attacked = next(
-        (
-            j
-            for j in this.jobs.all()
-            if j.kind == "attack" and j.request.get("of") == job_id and j.state == "done"
-        ),
-        None,
-    )
-    worst = max(record.get("beliefs", []), key=lambda b: as_share(b["worst"]["after"]), default=None)
+    attacks = _about(this, "attack", job_id)
+    attacked = next((j for j in attacks if j.state == "done"), None)
     linkage = next((b for b in record.get("beliefs", []) if b["attack"] == "linkage"), None)
+    gauges = Markup(joined_markup(gauge_parts(linkage["measures"]) if linkage else ()))  # noqa: S704 - escaped there
     entries = [
         e for e in _workspace_of(request).register() if e["project"] == this.id and e["release"] == job_id
     ]
     files = sorted(p for p in (folder / "public").rglob("*") if p.is_file())
     return _rendered(
         request, "release.html", **_context(this, "run"), record=record, examples=result.get("examples"), job=found,
-        worst=worst, linkage=linkage, entries=entries, adversaries=ADVERSARIES, metrics=METRICS,
-        attacked=attacked.result if attacked else None, attack_request=attacked.request if attacked else None,
+        words=result.get("words", []), linkage=linkage, gauges=gauges, entries=entries, adversaries=ADVERSARIES,
+        metrics=METRICS, going=_not_done(attacks), attacked=attacked.result if attacked else None,
+        attack_request=attacked.request if attacked else None,
         dictionary=read_json(folder / "public" / "data-dictionary.json", {}),
         files=[{"name": p.relative_to(folder / "public").as_posix(), "size": p.stat().st_size} for p in files],
     )  # fmt: skip
+
+
+@router.get("/p/{project_id}/releases/{job_id}/beside")
+def beside_page(request: Request, this: This, job_id: str) -> Response:
+    """The page with a release beside its table."""
+    from maskwright.workbench.before_after import parts_beside
+    from maskwright.workbench.two_columns import shown_columns
+
+    found, problem, tables = this.jobs.get(job_id), None, []
+    try:
+        tables = [{"name": p.name, "columns": shown_columns(p)} for p in parts_beside(this.release(job_id))]
+    except MaskwrightError as refused:
+        problem = str(refused)
+    predicted = _about(this, "predict", job_id)
+    policy = Policy.load(this.policy_of(job_id))
+    return _rendered(
+        request, "beside.html", **_context(this, "run"), job=found, tables=tables, problem=problem, predicted=predicted,
+        targets=policy.sensitive, release=job_id, going=_not_done(predicted),
+    )  # fmt: skip
+
+
+@router.get("/words")
+def words_page(request: Request) -> Response:
+    """The page that explains the words of all others."""
+    return _rendered(request, "words.html", glossary=GLOSSARY, active="words")
+
+
+# they may run nothing
+PAGE_OF_A_RELEASE = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+)
 
 
 @router.get("/p/{project_id}/releases/{job_id}/report")
 def report_page(this: This, job_id: str) -> Response:
     """The private report as it is; it has a content security policy of its own, and may run nothing."""
     path = this.release(job_id) / "private" / "report.html"
-    policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
-    return HTMLResponse(path.read_bytes(), headers={"content-security-policy": policy})
+    return HTMLResponse(path.read_bytes(), headers={"content-security-policy": PAGE_OF_A_RELEASE})
+
+
+@router.get("/p/{project_id}/releases/{job_id}/evidence")
+def evidence_of_release(request: Request, this: This, job_id: str) -> Response:
+    """The evidence page of a release as it is now, with its last entry in the register; nothing is written."""
+    from maskwright.auditing.evidence_page import evidence_html, verified_content
+
+    entries = [
+        e for e in _workspace_of(request).register() if e["project"] == this.id and e["release"] == job_id
+    ]
+    last = entries[-1] if entries else {}
+    stated = {"recipient": "recipient", "purpose": "purpose", "approved_by": "signed_off_by"}
+    found = verified_content(this.release(job_id), {k: last[v] for k, v in stated.items() if last.get(v)})
+    return HTMLResponse(evidence_html(found), headers={"content-security-policy": PAGE_OF_A_RELEASE})
 
 
 @router.get("/register")

@@ -50,6 +50,21 @@ class Roots:
             "upload it, or start `maskwright ui FOLDER`"
         )
 
+    def check_release(self, text: str) -> Path:
+        """The folder of a release that a user typed, if it lies below one of the folders that may be opened."""
+        base = self.folders[0] if self.folders else Path.cwd()
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            path = (base / Path(text.strip()).expanduser()).resolve()
+            if (
+                any(path.is_relative_to(f) for f in self.folders)
+                and (path / "public" / "manifest.json").is_file()
+            ):
+                return path
+        raise UsageError(
+            "this is not the folder of a release (with public/ and private/) below the folders that the workbench was "
+            "started with; start `maskwright ui FOLDER` with one that holds it"
+        )
+
     def tables(self, most: int = 200, depth: int = 3) -> Iterator[Path]:
         """Tables that can be opened, for the list on the first page."""
         yield from self.files

@@ -15,6 +15,8 @@ that is random and new at every start (`NAME.localhost`), which nobody else know
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 import html
 import json
@@ -32,6 +34,7 @@ SESSION_S = 12 * 3600
 MOST_SESSIONS = 100  # the oldest ends when there are more
 SAFE = ("GET", "HEAD", "OPTIONS")
 BODY_LIMIT = 4 << 20  # of everything but uploads
+LINGER_S = 2  # for which what is sent beyond the limit is still read, and thrown away
 UPLOADS = "/api/uploads"
 OPEN = (
     "/static/style.css",
@@ -177,7 +180,7 @@ class Guard:
             self.check(scope)
             await self.app(scope, self._bounded(scope, receive), answer)
         except Refused as problem:
-            await _plain(scope, answer, problem.status, str(problem))
+            await _plain(scope, answer, problem.status, str(problem), receive)
         except Exception as problem:
             # Its text may hold values of the table: nothing but its kind is shown or logged.
             if begun:
@@ -258,8 +261,12 @@ def _with_ours(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, byte
     return [*given, *((k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in names)]
 
 
-async def _plain(scope: Scope, send: Send, status: int, text: str) -> None:
-    """An error without the application: one sentence, as JSON or as a small page."""
+async def _plain(scope: Scope, send: Send, status: int, text: str, receive: Receive | None = None) -> None:
+    """An error without the application: one sentence, as JSON or as a small page.
+
+    A body that is too large is read on for a moment: closing a connection with bytes unread resets it, and a client
+    that is still sending would see the reset instead of the sentence.
+    """
     if scope["path"].startswith("/api"):
         body, kind = json.dumps({"error": text}), "application/json"
     else:
@@ -276,4 +283,10 @@ async def _plain(scope: Scope, send: Send, status: int, text: str) -> None:
     if status == 413:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body.encode()})
+    await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
+    if status == 413 and receive is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while (await receive()).get("more_body", False):
+                    pass
+    await send({"type": "http.response.body", "body": b""})

@@ -69,7 +69,7 @@ def default_workspace() -> Path:
 
 
 def serve_workbench(options: Options) -> int:
-    """Run the workbench until it is told to stop; runs that are going on go on."""
+    """Run the workbench until it is told to stop; runs in progress continue."""
     from maskwright.workbench.roots import Roots
     from maskwright.workbench.workspace import Workspace
 
@@ -170,7 +170,7 @@ def _announce(options: Options, url: str, keys: AccessKeys, root: Path) -> None:
         print(json.dumps(told), flush=True)
         return
     print(
-        f"Maskwright workbench: {url}\nworkspace: {root}\nCtrl-C stops it; runs that are going on go on.",
+        f"Maskwright workbench: {url}\nworkspace: {root}\nCtrl-C stops it; runs in progress continue.",
         flush=True,
     )
     screen = (

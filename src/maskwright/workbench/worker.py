@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,15 @@ from maskwright.domain.hierarchy import TOP
 from maskwright.domain.release import Release
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.errors import Cancelled, MaskwrightError, system_refused
+from maskwright.engines.readers.csv_files import found_reading
+from maskwright.errors import Cancelled, MaskwrightError, PolicyNotMet, system_refused
 from maskwright.policy.binding import reading_options
-from maskwright.runtime.events import Event
+from maskwright.runtime.events import Event, Progress
 from maskwright.workbench.turns import Turns
 from maskwright.workbench.workspace import read_json, write_json, write_text
 
 if TYPE_CHECKING:
+    from maskwright.pipeline.attempts import Alternatives
     from maskwright.policy.policy import Policy
     from maskwright.suggest.profile import Facts
 
@@ -45,6 +47,8 @@ class WorkerRun:
         self.request: dict[str, Any] = read_json(folder / "request.json")
         self._events = os.open(folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._asked = self._told = 0.0
+        self.alternatives: Alternatives | None = None  # to what was refused, or loses much
+        self.progress = Progress(self.tell, self.cancelled)
 
     @property
     def source(self) -> str:
@@ -76,6 +80,9 @@ class WorkerRun:
         """Write the result and how the run ended."""
         if result is not None:
             write_json(self.folder / "result.json", result)
+        if self.alternatives is not None:
+            others = self.alternatives
+            outcome["alternatives"] = {"basis": others.basis, "found": others.as_list()}
         write_json(self.folder / "outcome.json", {"ended": time.time(), **outcome})
 
     def watch(self) -> None:
@@ -93,13 +100,21 @@ def _profile(run: WorkerRun) -> dict[str, Any]:
     from maskwright.policy.policy import Policy
     from maskwright.policy.yaml_text import load_yaml
     from maskwright.runtime.memory_budget import MemoryBudget
-    from maskwright.suggest import profile_table, suggest_from
+    from maskwright.suggest import Answers, profile_table, suggest_from
+    from maskwright.suggest.advice import find_unsuited
     from maskwright.workbench.columns import reading_of
 
     project = run.folder.parents[1]
     options = run.request["reading"]
     reading = reading_of(options)
-    name, preset = str(run.request["name"]), run.request.get("preset")
+    # empty and repeated names are repaired, and the policy says so; another encoding is for the user to choose
+    reading = replace(reading, names=found_reading(run.source, reading).names)
+    said = run.request.get("answers") or {}
+    answers = Answers(**said) if said else None
+    name, preset = (
+        str(run.request["name"]),
+        run.request.get("preset") or (answers.preset if answers else None),
+    )
 
     def on_column(column: str, number: int, of: int) -> None:
         """Tell how far it is; raises where the run was cancelled."""
@@ -117,18 +132,36 @@ def _profile(run: WorkerRun) -> dict[str, Any]:
         shutil.rmtree(project / "values", ignore_errors=True)
         profiles = [{**asdict(p), "unique_share": float(p.unique_share)} for p in seen[2]]
         found: dict[str, Any] = {"rows": seen[0], "columns": profiles, "reading": options, "preset": preset}
+        found["mess"] = {
+            m.column: {
+                "steps": m.steps,
+                "found": [r.text for r in seen.table.repairs if r.column == m.column],
+            }
+            for m in seen.mess
+        }
         run.tell(Event("step", "guessing a policy"))
+        if answers is not None:
+            run.tell(Event("step", "trying policies on the table"))
         try:
-            suggestion = suggest_from(engine, seen, preset, name, reading)
+            tried_on = run.source if answers is not None else None
+            suggestion = suggest_from(engine, seen, preset, name, reading, tried_on, answers)
         except MaskwrightError as problem:
             found["problem"] = str(problem)
             (project / "policy.yaml").unlink(missing_ok=True)
         else:
             found["uniqueness"] = suggestion.summary_lines()[0]
+            found |= {
+                "answers": said,
+                "reasons": answers.reasons() if answers else [],
+                "words": suggestion.words,
+            }
             # the bundled example comes with a policy of its own
             text = str(run.request.get("policy") or suggestion.text)
             _keep_values(project, Policy.of(load_yaml(text.encode(), "policy"), "policy"), seen[1])
             write_text(project / "policy.yaml", text)
+            if answers is not None:
+                run.tell(Event("step", "looking which methods and models can serve this table"))
+                found["unsuited"] = asdict(find_unsuited(run.source, suggestion.policy))
         write_json(project / "profile.json", found)
     finally:
         engine.close()
@@ -148,19 +181,34 @@ def _keep_values(project: Path, policy: Policy, seen: list[Facts]) -> None:
 def _release(run: WorkerRun) -> dict[str, Any]:
     """Publish, and keep a few rows to look at."""
     from maskwright.api import anonymize
+    from maskwright.pipeline.attempts import alternatives_to
+    from maskwright.pipeline.job import Job
     from maskwright.policy.policy import Policy
+    from maskwright.report.verdict_words import verdict_words
 
     policy = Policy.load(run.request["policy"])
     destination = Path(run.request["destination"])
-    made = anonymize(
-        run.source,
-        policy,
-        destination,
-        memory=run.request.get("memory"),
-        on_event=run.tell,
-        cancelled=run.cancelled,
-    )
-    return {"release": made.as_dict(), "examples": rows_before_and_after(run.source, made)}
+    job = Job(run.source, policy, memory=run.request.get("memory"))
+
+    def look_for_others(release: Release | None) -> Alternatives | None:
+        """What else would work, tried on the table."""
+        run.tell(Event("step", "trying other settings"))
+        with contextlib.suppress(MaskwrightError):
+            return alternatives_to(job, release, run.cancelled)
+        return None
+
+    try:
+        made = anonymize(
+            run.source, policy, destination, memory=run.request.get("memory"), on_event=run.tell,
+            cancelled=run.cancelled,
+        )  # fmt: skip
+    except PolicyNotMet as problem:
+        problem.alternatives = look_for_others(None)
+        raise
+    others = look_for_others(made) if made.great_losses else None
+    run.alternatives = others
+    examples = rows_before_and_after(run.source, made)
+    return {"release": made.as_dict(), "examples": examples, "words": list(verdict_words(made))}
 
 
 def _choices(run: WorkerRun) -> dict[str, Any]:
@@ -175,7 +223,7 @@ def _choices(run: WorkerRun) -> dict[str, Any]:
 
 
 def _compare(run: WorkerRun) -> dict[str, Any]:
-    """The same requirements with several methods; what a method refuses is said, and the others go on."""
+    """A comparison of several methods under the same requirements; where one refuses, the others go on."""
     from maskwright.api import compare as compare_policies
     from maskwright.policy.policy import Named, Policy
 
@@ -204,8 +252,23 @@ def _attack(run: WorkerRun) -> dict[str, Any]:
 
     run.tell(Event("step", "attacking"))
     who = adversary_named(run.request["adversary"], run.request.get("facts"))
-    found = attack_target(target_of(run.request["release"]), list(ATTACKS), who)
+    found = attack_target(target_of(run.request["release"]), list(ATTACKS), who, run.progress)
     return {"beliefs": [b.as_dict() for b in found]}
+
+
+def _predict(run: WorkerRun) -> dict[str, Any]:
+    """How well a model learns from a release what it would learn from the table."""
+    from maskwright.metrics.prediction import measure_prediction
+    from maskwright.pipeline.attacking import published_parts
+    from maskwright.policy.policy import Policy
+
+    run.tell(Event("step", "training a model on the release, and one on the table"))
+    target = run.request.get("target")
+    folder = Path(run.request["release"])
+    parts, exact = published_parts(folder), Policy.load(folder / "private" / "policy.yaml").recoding.exact
+    part = next((p for p in parts if target in p.grouping.summary.sensitive), parts[0])
+    found = measure_prediction(part.grouping, target, exact=exact, progress=run.progress)
+    return asdict(found)
 
 
 def _intersection(run: WorkerRun) -> dict[str, Any]:
@@ -223,6 +286,7 @@ KINDS = {
     "space": _choices,
     "compare": _compare,
     "attack": _attack,
+    "predict": _predict,
     "intersection": _intersection,
 }
 
@@ -247,6 +311,7 @@ def execute_job(run: WorkerRun) -> None:
     except Cancelled as problem:
         run.finish(ok=False, cancelled=True, error=str(problem))
     except MaskwrightError as problem:
+        run.alternatives = getattr(problem, "alternatives", None) or run.alternatives
         run.finish(ok=False, error=str(problem), exit=problem.exit_code)
     except MemoryError:
         run.finish(

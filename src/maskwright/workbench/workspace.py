@@ -30,12 +30,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from maskwright.errors import MaskwrightError, UsageError
+from maskwright.errors import MaskwrightError, PolicyError, UsageError
 from maskwright.policy.binding import method_of, models_of
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
 from maskwright.runtime import disk
-from maskwright.workbench.columns import is_coarsened, read_values
+from maskwright.workbench.columns import is_coarsened, read_facts
 from maskwright.workbench.hierarchy_editor import check_inside
 from maskwright.workbench.jobs import Board, Conflict
 from maskwright.workbench.turns import Turns
@@ -61,7 +61,7 @@ def time_now() -> str:
 def read_json(path: Path, default: Any = None) -> Any:
     """The JSON in a file; the default where there is no file."""
     try:
-        return json.loads(path.read_bytes())
+        return disk.read_json(path)
     except FileNotFoundError:
         return default
 
@@ -135,6 +135,12 @@ class Project:
         for where, file in policy.files.items():
             below = "data" if where == "population" else "hierarchies"
             check_inside(self.folder, below, file, where)
+        for column, step in policy.prepare.items():
+            if step.redact is not None and Path(step.redact.model).is_absolute():
+                raise PolicyError(
+                    f"prepare.{column}.redact: the workbench reads no folder outside the project; name an installed "
+                    "package"
+                )
 
     def save_policy(self, policy: Mapping[str, Any] | str, revision: str | None = None) -> Policy:
         """Check a policy and make it the project's; refused when it changed since `revision` was seen."""
@@ -169,7 +175,7 @@ class Project:
         with self.lock:
             if not path.exists():  # it was something else when the table was looked at
                 path.parent.mkdir(exist_ok=True, mode=0o700)
-                write_json(path, read_values(str(self.source), profile, column))
+                write_json(path, read_facts(str(self.source), profile, column, policy))
             return dict(read_json(path))
 
     def forget_values(self, policy: Policy) -> None:

@@ -5,8 +5,7 @@ each multiset to its rows; all worlds are equally likely until the adversary use
 or of a few facts. Each module answers one question about the worlds that remain:
 
 counting/
-    violation_counts     classes hold so many sensitive rows, and some class exceeds its cap
-    floating_counts      the same count in floating point, with a bound on its error
+    violation_counts     classes hold so many sensitive rows, and some exceeds its cap; exact, or in floating point
     credibility          classes were merged because one of them violated a threshold [Wong et al. 2007]
     general_credibility  the requirement was any other, or rows of a class lie in several groups
     group_beliefs        a group was closed by greedy grouping, or a split was refused; bounds [Cormode et al. 2010]
@@ -19,10 +18,9 @@ sampling/
     choices              every sequence of random choices that a method can make
 statements/
     language             what an adversary knows, as text
-    fact_beliefs         the adversary knows a formula [Martin et al. 2007]
+    fact_beliefs         the adversary knows a formula [Martin et al. 2007], other values of the victim, or releases
     disclosure           the worst that k facts can do, alone or on top of any set of worlds
-    joined_releases      the adversary knows other values of the victim, or holds several releases
-reference_methods        the papers' methods and COUNT queries, as plain functions of rows (for docs/worked-examples)
+reference_methods        the papers' methods and COUNT queries, as plain functions of rows (docs/worked-examples)
 
 Results are `Fraction`s unless a result says otherwise. None means: no world remains, the belief is undefined.
 """

@@ -21,6 +21,7 @@ from maskwright.domain.settings import build_registered
 from maskwright.methods import METHODS
 from tests.attacks.test_absence import by_listing
 from tests.attacks.test_downcoding import by_listing as downcoded
+from tests.attacks.test_linked_visits import counted
 from tests.differential.subjects import Subject
 from tests.differential.subjects.lattices import task_of
 from tests.differential.subjects.models import model_of, population
@@ -387,6 +388,61 @@ def passing_columns(rng: Random) -> str:
     return "certain" if worst == 1 else "uncertain"
 
 
+def linked_visits(rng: Random) -> str:
+    """Visits under a pseudonym through the whole product: every set of visits, listed in the published table."""
+    who = [p for p in range(rng.randint(2, 5)) for _ in range(rng.randint(1, 3))]
+    rows = [(f"p{p}", rng.choice("12"), rng.choice("AB"), rng.choice(["flu", "HIV", "asthma"])) for p in who]
+    table = pa.table(
+        dict(zip(("who", "age", "ward", "ill"), map(list, zip(*rows, strict=True)), strict=True))
+    )
+    events = rng.randint(1, 3)
+    policy = {
+        "unit": {"column": "who", "publish": "pseudonym", "events": events},
+        "columns": {"who": "identifier", "age": "quasi-identifier", "ward": "quasi-identifier", "ill": "sensitive"},
+        "require": [{"model": "k-anonymity", "k": 1}], "method": rng.choice(["optimal-lattice", "mondrian"]),
+    }  # fmt: skip
+    release = mw.anonymize(table, policy)
+    fewest, _, share = counted(release.table.to_pandas(), events)
+    [found] = [b for b in release.beliefs if b.attack == "linked-visits"]
+    [linkage] = [b for b in release.beliefs if b.attack == "linkage"]
+    known = [
+        level["smallest_match"] for level in linkage.measures["known_visits"] if level["visits"] != "every"
+    ]
+    assert (found.worst.after, min(known)) == (share, fewest)
+    return "certain" if share == 1 else "uncertain"
+
+
+def linked_releases(rng: Random) -> str:
+    """Two releases with stable pseudonyms through the whole product: joined and counted in plain Python."""
+    n = rng.randint(4, 9)
+    rows = [(f"p{i}", str(rng.randint(0, 3)), rng.choice(["flu", "HIV"])) for i in range(n)]
+    tables = []
+    for part, cut in ((rows[: rng.randint(2, n)], 2), (rows[rng.randint(0, 1) :], 3)):
+        groups = [[str(x) for x in range(4) if x < cut], [str(x) for x in range(4) if x >= cut]]
+        policy = {
+            "columns": {
+                "who": {"role": "identifier", "publish": "pseudonym", "stable": True},
+                "age": {"role": "quasi-identifier", "hierarchy": {"groups": groups}, "levels": [1]},
+                "ill": "sensitive",
+            },
+            "require": [{"model": "k-anonymity", "k": 1}],
+        }  # fmt: skip
+        source = dict(zip(("who", "age", "ill"), map(list, zip(*part, strict=True)), strict=True))
+        tables.append(mw.anonymize(pa.table(source), policy))
+    shown = [{r["who"]: (r["age"], r["ill"]) for r in t.table.to_pylist()} for t in tables]
+    both = shown[0].keys() & shown[1].keys()
+    found = [b for b in mw.attack(tables) if b.attack == "linked-releases"]  # type: ignore[union-attr]
+    if not both:
+        assert not found
+        return "apart"
+    alike = Counter((shown[0][t][0], shown[1][t][0]) for t in both)
+    ill = Counter((shown[0][t][0], shown[1][t][0], value) for t in both for value in {s[t][1] for s in shown})
+    worst = max(Fraction(many, alike[key[:2]]) for key, many in ill.items())
+    assert (found[0].worst.after, found[0].measures["smallest_match"]) == (worst, min(alike.values()))
+    assert found[0].measures["people_found"] == sum(many == 1 for many in alike.values())
+    return "joined"
+
+
 def downcoding(rng: Random) -> str:
     """Local recoding of one column with a tree: every class by listing the assignments that fit its label."""
     values = [f"{rng.choice('ab')}{rng.choice('123')}" for _ in range(rng.randint(3, 7))]
@@ -420,6 +476,105 @@ def downcoding(rng: Random) -> str:
     return "determined" if determined else "wide" if kept else "exact"
 
 
+def singling_out(rng: Random) -> str:
+    """One column in decades: the classes that a reader finds nobody of the control in."""
+    ages, outside = ([rng.randint(0, 59) for _ in range(n)] for n in (rng.randint(3, 9), rng.randint(1, 4)))
+    decades = {"tree": {f"d{d}": [str(10 * d + i) for i in range(10)] for d in range(6)}}
+    policy = {
+        "version": 1, "columns": {"age": {"role": "quasi-identifier", "hierarchy": decades, "levels": [1, 2]}},
+        "require": [{"model": "k-anonymity", "k": 2}], "method": {"name": "optimal-lattice", "suppression": "60%"},
+    }  # fmt: skip
+    try:
+        release = mw.anonymize(pa.table({"age": [str(a) for a in ages]}), policy)
+    except mw.errors.PolicyNotMet:
+        return "refused"
+    found = mw.attack(release, mw.attacks.SinglingOut(control=[{"age": str(a)} for a in outside]))
+    if "*" in release.table["age"].to_pylist():
+        assert (found.measures["empty_boxes"], found.worst.after) == (0, 0)
+        return "everybody"
+    sizes = Counter(a // 10 for a in ages)
+    empty = [n for d, n in sizes.items() if n >= 2 and d not in {a // 10 for a in outside}]
+    assert found.measures["empty_boxes"] == len(empty)
+    assert found.worst.after == max((Fraction(n - 1, n) ** (n - 1) for n in empty), default=0)
+    return "rare" if empty else "common"
+
+
+def known_items(rng: Random) -> str:
+    """Every set of up to two values that somebody may be known by, inside the classes."""
+    sets = [{v for v in "abc" if rng.random() < 0.5} | {rng.choice("abc")} for _ in range(rng.randint(2, 8))]
+    towns = [rng.choice("xy") for _ in sets]
+    policy = {
+        "version": 1, "require": [{"model": "k-anonymity", "k": 1}],
+        "columns": {
+            "town": {"role": "quasi-identifier", "hierarchy": "suppress", "levels": [0]},
+            "s": {"role": "sensitive", "multivalued": ";"},
+        },
+    }  # fmt: skip
+    release = mw.anonymize(pa.table({"town": towns, "s": [";".join(sorted(s)) for s in sets]}), policy)
+    fewest = len(sets)
+    for town, values in zip(towns, sets, strict=True):
+        for known in [set(c) for n in (1, 2) for c in itertools.combinations(sorted(values), n)]:
+            fewest = min(fewest, sum(t == town and known <= s for t, s in zip(towns, sets, strict=True)))
+    [found] = [b for b in release.beliefs if b.attack == "known-items"]
+    assert found.worst.after == Fraction(1, fewest)
+    return "certain" if fewest == 1 else "uncertain"
+
+
+def perturbed_columns(rng: Random) -> str:
+    """Everybody of a class who is published with the same multiple, or beyond the limit, may be meant."""
+    amounts = [rng.randint(0, 30) for _ in range(rng.randint(2, 10))]
+    towns, width = [rng.choice("xy") for _ in amounts], rng.choice([4, 10])
+    publish: dict[str, Any] = {"round": width} | ({"top-code": 18} if rng.random() < 0.5 else {})
+    policy = {
+        "version": 1, "unit": "none", "require": [{"model": "k-anonymity", "k": 1}],
+        "columns": {
+            "town": {"role": "quasi-identifier", "hierarchy": "suppress", "levels": [0]},
+            "amount": {"role": "sensitive", "publish": publish},
+        },
+    }  # fmt: skip
+    release = mw.anonymize(pa.table({"town": towns, "amount": [str(a) for a in amounts]}), policy)
+    shown = [width * round(Fraction(min(a, 18) if "top-code" in publish else a, width)) for a in amounts]
+    many = [
+        sum((town, image) == other for other in zip(towns, shown, strict=True))
+        for town, image in zip(towns, shown, strict=True)
+    ]
+    [found] = [b for b in release.beliefs if b.attack == "perturbed-columns"]
+    assert found.kind == "exact"
+    assert abs(float(found.worst.after) - 1 / min(many)) < 2e-6
+    [figures] = found.measures["perturbed"]["linkage"]
+    assert math.isclose(figures["in_class"]["truth"], sum(1 / n for n in many) / len(many), rel_tol=1e-9)
+    return "certain" if min(many) == 1 else "uncertain"
+
+
+def perturbed_numbers(rng: Random) -> str:
+    """Of each published multiple everybody's number that is rounded to it may be meant; one guess is near to some."""
+    amounts = [rng.choice([90, 97, 104, 109, 112, 140, 300]) for _ in range(rng.randint(2, 10))]
+    towns, width = [rng.choice("xy") for _ in amounts], rng.choice([10, 50])
+    asked = {"model": "belief", "max": "1", "attribute": "amount", "within": "1/10"}
+    policy = {
+        "version": 1, "unit": "none", "require": [{"model": "k-anonymity", "k": 1}, asked],
+        "columns": {
+            "town": {"role": "quasi-identifier", "hierarchy": "suppress", "levels": [0]},
+            "amount": {"role": "sensitive", "publish": {"round": width}},
+        },
+    }  # fmt: skip
+    release = mw.anonymize(pa.table({"town": towns, "amount": [str(a) for a in amounts]}), policy)
+    image = {a: width * round(Fraction(a, width)) for a in amounts}
+    worst = Fraction(0)
+    for town in set(towns):
+        here = [image[a] for t, a in zip(towns, amounts, strict=True) if t == town]
+        for guess in {a * (1 + Fraction(sign, 10)) for a in amounts for sign in (-1, 1)}:
+            believed = Fraction(0)
+            for shown in here:
+                alike = [a for a in amounts if image[a] == shown]
+                believed += Fraction(sum(10 * abs(guess - a) <= a for a in alike), len(alike) * len(here))
+            worst = max(worst, believed)
+    [found] = [b for b in release.beliefs if b.attack == "perturbed-numbers"]
+    assert found.kind == "exact"
+    assert abs(float(found.worst.after) - worst) < 2e-6
+    return "certain" if worst == 1 else "uncertain"
+
+
 def _subject(name: str, case: Any, *expect: str) -> Subject:
     return Subject("attack", name, case, expect)
 
@@ -435,5 +590,11 @@ SUBJECTS = [
     _subject("background-join", background_join, "certain", "uncertain"),
     _subject("intersection", intersection, "more together", "no more"),
     replace(_subject("downcoding", downcoding, "determined", "wide"), weight=0.2),
+    replace(_subject("known-items", known_items, "certain", "uncertain"), weight=0.2),
+    replace(_subject("perturbed-columns", perturbed_columns, "certain", "uncertain"), weight=0.2),
+    replace(_subject("perturbed-numbers", perturbed_numbers, "certain", "uncertain"), weight=0.2),
+    replace(_subject("singling-out", singling_out, "rare", "common"), weight=0.2),
+    replace(_subject("linked-releases", linked_releases, "joined"), weight=0.2),
+    replace(_subject("linked-visits", linked_visits, "certain", "uncertain"), weight=0.2),
     replace(_subject("passing-columns", passing_columns, "apart", "certain", "uncertain"), weight=0.2),
 ]

@@ -46,7 +46,10 @@ def problem(rng: Random, objective: str) -> Problem:
     }
     suppression = Fraction(rng.randint(0, 10), 10) if rng.random() < 0.7 else Fraction(0)
     people = tuple(population(rng, table))
-    return Problem(table, asked, objective, suppression, by_size, star, weights, levels, people)
+    return Problem(
+        table, asked, people, objective=objective, suppression=suppression, by_size=by_size, star=star,
+        weights=weights, levels=levels,
+    )  # fmt: skip
 
 
 def _drawn(rng: Random, table: Small, name: str, by_size: bool) -> Asked:

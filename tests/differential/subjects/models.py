@@ -9,11 +9,15 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from maskwright.domain.distances import ValueTree
+from maskwright.domain.guards import Guards
 from maskwright.domain.model import Context, Model
 from maskwright.domain.references import furnished_classes
 from maskwright.domain.sample import Sample
 from maskwright.domain.settings import build_registered
+from maskwright.domain.summary import Summary
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from tests.differential.subjects import Subject
@@ -52,6 +56,18 @@ def context(table: Small, asked: Asked) -> Context:
     return replace(found, trees={asked.attribute: tree})
 
 
+def guarded(rng: Random, table: Small, attribute: str) -> tuple[Summary, list[frozenset[str] | None]]:
+    """The table's summary with random guarding nodes, and the node of each row; None: whoever guards nothing."""
+    values = table.domains[attribute]
+    nodes = [frozenset(rng.sample(values, rng.randint(1, len(values)))) for _ in values]
+    chosen = [rng.choice([None, *range(len(nodes))]) for _ in table.rows]
+    number = {row: i for i, row in enumerate(table.tuples())}
+    pairs = [(number[row], c) for row, c in zip(table.rows, chosen, strict=True) if c is not None]
+    owner, node = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    summary = replace(table.built.summary, guards={attribute: Guards.of(nodes, owner, node)})
+    return summary, [None if c is None else nodes[c] for c in chosen]
+
+
 def compare(name: str, rng: Random) -> str:
     table = small(rng, most=MOST_ROWS.get(name, 8), numbers=True if name == "ke-anonymity" else None)
     asked = draw(rng, table, name)
@@ -60,11 +76,15 @@ def compare(name: str, rng: Random) -> str:
     truth = replace(published(table, node, least, people), population=len(people))
     if not truth.classes:
         return "nothing left"
+    summary = table.built.summary
+    if name == "personalised-privacy":
+        summary, guards = guarded(rng, table, asked.attribute)
+        truth = replace(truth, guards=guards)
     census = row_tables.build(people, {}, [key.hierarchy for key in table.keys]).summary
     levels = {key.name: [level] for key, level in zip(table.keys, node, strict=True)}
     method = build_registered(METHODS, "method", "optimal-lattice", {"suppression": 1}, "here")
     k = build_registered(MODELS, "model", "k-anonymity", {"k": least}, "here")
-    grouping = method.group(task(table, [k], levels=levels))
+    grouping = method.group(replace(task(table, [k], levels=levels), summary=summary))
     assert grouping.levels == node
     model, known = model_of(asked), replace(context(table, asked), sample=Sample(len(people), table.n))
     classes = furnished_classes(grouping, model.needs(), census)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +17,8 @@ from maskwright.domain.grouping import Grouping
 from maskwright.domain.settings import build_registered
 from maskwright.errors import PolicyNotMet
 from maskwright.methods import METHODS
+from maskwright.methods.dp_sample import DpSample
+from maskwright.methods.local_suppression import LocalSuppression, suppressed_cells
 from tests.differential.subjects import Subject
 from tests.differential.subjects.lattices import task_of
 from tests.oracles import partitions as plain
@@ -42,10 +45,13 @@ class Setup:
         labels: list[Any] = [()]
         return satisfied(Published(self.table, [rows], labels, [len(rows)], reference), self.asked)
 
-    def may_fail_without(self, gone: int) -> bool:
-        """Is there a way to leave out so many rows after which the others are no group?"""
+    def may_fail_without(self, gone: int, dropped_first: bool = True) -> bool:
+        """Is there a way to leave out so many rows after which the others are no group? Rows that are dropped before
+        anything is compared do not count in the table that groups are compared with."""
         left = combinations(range(self.table.n), self.table.n - gone)
-        return any(not rows or not self.passes(list(rows), list(rows)) for rows in left)
+        return any(
+            not rows or not self.passes(list(rows), list(rows) if dropped_first else None) for rows in left
+        )
 
     def run(self, name: str, **options: Any) -> Grouping | None:
         how = build_registered(METHODS, "method", name, options, "here")
@@ -236,7 +242,7 @@ def balanced(rng: Random) -> str:
     equal = any(a.name != "k-anonymity" for a in made.asked)
     odd = made.table.n % 2 if equal else 0  # of at most 8 rows no plan drops more
     if found is None:
-        assert made.may_fail_without(0) or made.may_fail_without(odd), "all rows in one group would do"
+        assert made.may_fail_without(0) or made.may_fail_without(odd), "all rows in one group would suffice"
         return "refused"
     groups, dropped = promised(made, found, dropped_first=True)
     sizes = sorted(set(map(len, groups)))
@@ -254,7 +260,7 @@ def loose(name: str, rng: Random) -> str:
     bucket = rng.randint(1, 3) if name == "greedy-grouping" else 1
     found = made.run(name, **({} if name != "greedy-grouping" else {"l": bucket}))
     if found is None:  # all whole buckets together do not pass
-        assert made.may_fail_without(made.table.n % bucket)
+        assert made.may_fail_without(made.table.n % bucket, dropped_first=False)
         return "refused"
     groups, dropped = promised(made, found)
     assert name == "greedy-grouping" or not dropped
@@ -302,9 +308,9 @@ def local_recoding(rng: Random) -> str:
     made = setup(rng, most=7)
     share, star = Fraction(rng.randint(0, 4), 10), rng.random() < 0.3
     found = made.run("local-recoding", suppression=share, suppressed_rows="star" if star else "drop")
-    full = Problem(made.table, made.asked, "information-loss", share, True, star)
+    full = Problem(made.table, made.asked, suppression=share, star=star)
     if found is None:
-        assert not full.satisfying, "a full-domain recoding would do"
+        assert not full.satisfying, "a full-domain recoding would suffice"
         return "refused"
     groups, dropped = promised(made, found, by_level=True)
     gone = len(dropped) + (len(groups[found.starred]) if found.starred is not None else 0)
@@ -416,7 +422,7 @@ def codip(rng: Random) -> str:
         for x, bound in ((figures.alpha(c), alpha), (figures.beta(c), beta))
     )
     try:
-        pieces = how.pieces(task)
+        pieces = how.parts(task)
     except PolicyNotMet:
         assert near or not allowed, allowed
         return "refused"
@@ -445,7 +451,100 @@ def _feasible(table: Small, asked: list[Asked], names: list[str]) -> bool:
 
 
 THREE = ("several", "one", "refused")
+
+
+def divisions(rows: list[int], k: int) -> list[list[list[int]]]:
+    """All ways to divide rows into groups of at least k."""
+    if not rows:
+        return [[]]
+    found = []
+    for size in range(k, len(rows) + 1):
+        for others in combinations(rows[1:], size - 1):
+            left = [i for i in rows[1:] if i not in others]
+            found += [[[rows[0], *others], *more] for more in divisions(left, k)]
+    return found
+
+
+def local_suppression(rng: Random) -> str:
+    """No division of the rows suppresses less, by weight."""
+    table, k = small(rng, most=6), rng.randint(1, 4)
+    weights = {key.name: Fraction(rng.randint(0, 3)) for key in table.keys}
+    task = replace(task_of(Problem(table, [Asked("k-anonymity", {"k": k})])), weights=weights)
+    prices = list(weights.values())
+
+    def lost(groups: list[list[int]]) -> Fraction:
+        differ = [
+            (g, a) for g in groups for a in range(len(prices)) if len({table.rows[i][a] for i in g}) > 1
+        ]
+        return sum((prices[a] * len(g) for g, a in differ), Fraction(0))
+
+    try:
+        grouping = LocalSuppression().group(task)
+    except PolicyNotMet:
+        assert table.n < k
+        return "refused"
+    assert int(grouping.classes.sizes.min()) >= k
+    shown = sum((weights[name] * n for name, n in suppressed_cells(grouping).items()), Fraction(0))
+    assert shown == min(map(lost, divisions(list(range(table.n)), k)))
+    return "suppressed" if shown else "as it is"
+
+
+class Words:
+    """Random words of the product, remembered."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng, self.drawn = rng, list[int]()
+
+    def integers(self, low: int, high: int, count: int, dtype: Any) -> Any:
+        mine = [self.rng.randrange(low, high) for _ in range(count)]
+        self.drawn += mine
+        return np.array(mine, dtype=dtype)
+
+
+def dp_sample(rng: Random) -> str:
+    """The sample is that of the words that were drawn, and classes of all columns with fewer than k are left out."""
+    table, method, words = (
+        small(rng, most=12),
+        DpSample(epsilon=rng.choice(["0.7", "1.1"]), delta="1/2", k=2),
+        Words(rng),
+    )
+    node = [rng.choice(key.numbers()) for key in table.keys]
+    levels = {key.name: [level] for key, level in zip(table.keys, node, strict=True)}
+    task = replace(task_of(Problem(table, [])), rng=words, levels=levels)
+    try:
+        grouping = method.group(task)
+    except PolicyNotMet:
+        grouping = None
+    order = [{None: 0} | {v: i + 1 for i, v in enumerate(key.hierarchy.values)} for key in table.keys]
+    order += [{None: 0} | {v: i + 1 for i, v in enumerate(table.domains[name])} for name in table.secrets]
+    every = [(*row, *(held[i] for held in table.secrets.values())) for i, row in enumerate(table.rows)]
+    every.sort(key=lambda row: [codes[v] for codes, v in zip(order, row, strict=True)])
+    kept = [r for r, w in zip(every, words.drawn, strict=True) if w < 2**64 * (1 - math.exp(-method.epsilon))]
+    width = len(table.keys)
+    levels_of = [key.hierarchy.levels[number] for key, number in zip(table.keys, node, strict=True)]
+    texts = [
+        {v: at.labels[at.blocks[i]] for v, i in c.items()} for at, c in zip(levels_of, order, strict=False)
+    ]
+    found = Counter((*(text[v] for text, v in zip(texts, row, strict=False)), *row[width:]) for row in kept)
+    expected = {shown: n for shown, n in found.items() if n >= 2}
+    if grouping is None:
+        assert not expected
+        return "refused"
+    cells, groups, rows = grouping.cells
+    assert grouping.summary.joint is not None
+    columns = grouping.summary.joint.values[:, cells]
+    got: Counter[Any] = Counter()
+    for entry, (group, n) in enumerate(zip(groups.tolist(), rows.tolist(), strict=True)):
+        labels = [x.texts[x.of_group[group]] for x in grouping.labels]
+        held = [(None, *table.domains[name])[columns[i][entry]] for i, name in enumerate(table.secrets)]
+        got[(*labels, *held)] += n
+    assert got == expected
+    return "several" if len(expected) > 1 else "one"
+
+
 SUBJECTS = [
+    Subject("method", "local-suppression", local_suppression, ("suppressed", "as it is", "refused")),
+    Subject("method", "dp-sample", dp_sample, ("several", "one", "refused")),
     Subject("method", "greedy-grouping", greedy, THREE, "exact"),
     Subject("method", "greedy-grouping", partial(loose, "greedy-grouping"), THREE, "promise"),
     Subject("method", "symmetric-grouping", symmetric, THREE, "exact"),

@@ -237,8 +237,8 @@ def _inside(spread: ClassesInGroups, rule: Threshold) -> NDArray[np.bool_]:
 def _list_credibility(
     spread: ClassesInGroups, listed: list[ListedPeople], group: int, rule: Threshold, asked: int
 ) -> ListCredibility | None:
-    held = spread.held(group)
-    rows, sensitive = int(held.sum()), int(held[_inside(spread, rule)].sum())
+    items, held = spread.held(group)
+    rows, sensitive = int(held.sum()), int(held[_inside(spread, rule)[items]].sum())
     return credibility_listed(listed, rows, sensitive, rule.share, DRAWS, asked)
 
 
@@ -250,20 +250,23 @@ def _listed(
     number = {tuple(c): t for t, c in enumerate(target.grouping.summary.codes.T.tolist())}
     part = spread.parts(group)
     mine = {int(c): i for i, c in enumerate(spread.classes[part].tolist())}
-    known = spread.known(spread.classes[part])
-    inside = _inside(spread, rule)
+    place, items, many = spread.known(spread.classes[part])
+    known = np.bincount(place, many, len(mine)).astype(np.int64)
+    sensitive = np.bincount(place, np.where(_inside(spread, rule)[items], many, 0), len(mine)).astype(
+        np.int64
+    )
     listed, tuples = [], []
     for t in np.flatnonzero(matching).tolist():
         own = number.get(tuple(census.codes[:, t].tolist()), -1)
         people = int(census.sizes[t])
         if own in mine:
             at = mine[own]
-            rows, sensitive = int(known[at].sum()), int(known[at][inside].sum())
+            rows = int(known[at])
             people = max(
                 people, int(spread.sizes[own])
             )  # a list that lacks people of the table is no superset
             elsewhere = int(spread.sizes[own]) - int(spread.rows[part][at]) - rows
-            listed.append(ListedPeople(people - rows - elsewhere, rows, sensitive))
+            listed.append(ListedPeople(people - rows - elsewhere, rows, int(sensitive[at])))
         else:
             listed.append(ListedPeople(people))
         tuples.append(t)
@@ -293,8 +296,8 @@ def _listed_belief(
     listed: list[ListedPeople], tuples: list[int], result: ListCredibility,
 ) -> Belief:  # fmt: skip
     at = max(range(len(listed)), key=result.beliefs.__getitem__)
-    after, held = result.beliefs[at], spread.held(group)
-    inside = _inside(spread, rule)
+    after, (items, held) = result.beliefs[at], spread.held(group)
+    inside = _inside(spread, rule)[items]
     shown = Fraction(int(held[inside].sum()), int(held.sum()))
     words = " or ".join(values_of(target, rule))
     labels = [

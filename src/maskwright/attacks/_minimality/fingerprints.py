@@ -41,13 +41,16 @@ def group_fingerprints(grouping: Grouping) -> Words:
     allocation, n = grouping.allocation, len(grouping.classes.sizes)
     result = multiset_prints(n, allocation.groups, allocation.tuples, allocation.rows, 1)
     with np.errstate(over="ignore"):
-        if allocation.cells is not None and grouping.summary.joint is not None:
-            combination = np.zeros(len(grouping.summary.joint.tuples), dtype=np.uint64)
-            for codes in grouping.summary.joint.values:
+        cells = grouping.summary.cells
+        if allocation.cells is not None and cells is not None:
+            combination = np.zeros(len(cells.tuples), dtype=np.uint64)
+            for codes in cells.values:
                 combination = _hashed_words(combination + codes.astype(np.uint64))
             inside = combination[allocation.cells].view(np.int64)
             result += multiset_prints(n, allocation.groups, inside, allocation.rows, 2)
-        for i, counts in enumerate(grouping.published_classes.sensitive.values()):
+        by_rows = grouping.summary.personal is not None  # whose rows they are is not published
+        for i, (name, people) in enumerate(grouping.published_classes.sensitive.items()):
+            counts = grouping.row_counts(name) if by_rows else people
             codes = counts.codes.astype(np.int64)
             result += multiset_prints(n, counts.owner, codes, counts.counts, 10 + i)
         for i, labels in enumerate(grouping.labels):

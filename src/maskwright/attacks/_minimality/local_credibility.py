@@ -14,21 +14,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.attacks._minimality.original_class_beliefs import (
+    ASSUMPTION,
+    Arithmetic,
+    ClassCredibility,
+    Credible,
+)
 from maskwright.attacks._minimality.refusals import looked_at_values
-from maskwright.attacks._shared.findings import Finding, belief_limit, worse_elsewhere
-from maskwright.attacks._shared.original_classes import ClassesInGroups, Mixed, cells_of
-from maskwright.attacks._shared.secrets import Secrets, in_words, label_text
-from maskwright.attacks._shared.thresholds import Threshold, thresholds_of
+from maskwright.attacks._shared.findings import Finding
+from maskwright.attacks._shared.original_classes import ClassesInGroups, Mixed, SetsOfItems, cells_of
+from maskwright.attacks._shared.secrets import Secrets
+from maskwright.attacks._shared.thresholds import Threshold, share_caps, thresholds_of
 from maskwright.domain.adversary import Target
-from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Classes, Ints, ValueCounts
-from maskwright.domain.exact import number_text
 from maskwright.domain.model import Context, Model
 from maskwright.worlds.counting.counting_limits import TooManyWorlds
 from maskwright.worlds.counting.credibility import Number, violation_weights
@@ -40,33 +43,8 @@ from maskwright.worlds.counting.general_credibility import (
 )
 from maskwright.worlds.counting.multisets import Counts, Test, memoised_test
 
-Arithmetic = Literal["exact", "float", "sampled"]
 CELLS = 400_000  # values that are dealt at a time
 RISK = 0.01  # that any of the sampled beliefs lies outside of its interval
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCredibility:
-    """What a generalised class tells about the rows of each original class in it.
-
-    Attributes:
-        group: the class.
-        kind: of each item, which values are told apart; −1: none of this class.
-        alone: the expected shares of the kinds, and the probability of a violation.
-        half: half the width of the interval around every share that was drawn; 0: counted.
-        arithmetic: how it was found.
-    """
-
-    group: int
-    kind: Ints
-    alone: LocalCredibility
-    half: float = 0.0
-    arithmetic: Arithmetic = "exact"
-
-    def matrix(self) -> NDArray[np.float64]:
-        """The shares as a matrix, original class × kind."""
-        kinds = int(self.kind.max()) + 1
-        return np.array([[float(row.get(k, 0)) for k in range(kinds)] for row in self.alone.shares])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +72,9 @@ class Teller:
     def __init__(self, spread: ClassesInGroups, requirement: Requirement) -> None:
         self.spread, self.requirement = spread, requirement
         self.passes = memoised_test(self._test)
+        rules = requirement.thresholds or ()
+        self.sets = SetsOfItems.of(spread.cells, [(t.attribute, t.codes) for t in rules])
+        self.shares, self.share_of = _numbered([t.share for t in rules])
         self.rng = np.random.default_rng(0)  # the draws are no secret, and a report should be repeatable
 
     def all(self, secrets: int) -> list[ClassCredibility]:
@@ -101,9 +82,10 @@ class Teller:
         asked = max(1, secrets * int(self.spread.mixed[self.spread.group].sum()))
         found = []
         for group in np.flatnonzero(self.spread.mixed).tolist():
-            mixed = self.spread.mixed_class(group)
-            if (mixed.sizes < self.requirement.least).any():
+            sizes = self.spread.sizes[self.spread.classes[self.spread.parts(group)]]
+            if (sizes < self.requirement.least).any():
                 continue  # a class that is too small explains everything, whatever its values
+            mixed = self.spread.mixed_class(group)
             try:
                 told = self._counted(mixed)
             except TooManyWorlds:
@@ -116,48 +98,66 @@ class Teller:
         thresholds = self.requirement.thresholds
         if thresholds is None:
             kind = np.where(mixed.held > 0, np.cumsum(mixed.held > 0) - 1, -1)
-            item = {k: i for i, k in enumerate(mixed.labelled(kind).tolist())}
+            item = dict(zip(mixed.labelled(kind).tolist(), mixed.items.tolist(), strict=True))
             return self._any(mixed, kind, lambda counts: self.passes({item[v]: c for v, c in counts.items()}))
-        able = [t for t in thresholds if self._able(t, mixed)]
+        able = self._able(mixed)
         if not able:
             return None
         if len(able) == 1:
             return self._one_set(mixed, able[0])
-        kind = self._kinds(able, mixed.held)
-        return self._any(mixed, kind, self._threshold_test(able, mixed.labelled(kind)))
+        kind = self._kinds(able, mixed)
+        return self._any(mixed, kind, self._threshold_test(able, mixed, kind))
 
-    def _inside(self, threshold: Threshold) -> NDArray[np.bool_]:
-        return np.isin(self.spread.cells.codes[threshold.attribute], list(threshold.codes))
+    def _caps(self, numbers: Ints, sizes: Ints) -> Ints:
+        """The most that classes of these sizes may hold of these thresholds, one by one."""
+        caps = np.zeros(len(numbers), dtype=np.int64)
+        for share in np.unique(self.share_of[numbers]).tolist():
+            there = self.share_of[numbers] == share
+            caps[there] = share_caps(self.shares[share], sizes[there])
+        return caps
 
-    def _able(self, threshold: Threshold, mixed: Mixed) -> bool:
-        """Could some original class hold more than the threshold allows?"""
-        inside = self._inside(threshold)
-        most = np.minimum(mixed.rows, mixed.held[inside].sum()) + mixed.known[:, inside].sum(axis=1)
-        for members in mixed.elsewhere.values():
+    def _able(self, mixed: Mixed) -> list[int]:
+        """The thresholds that some original class could exceed, by what its groups hold."""
+        place, numbers = self.sets.each(mixed.items)
+        others = {other: self._in_sets(*self.spread.held(other)) for other in mixed.elsewhere}
+        known = np.unique(np.concatenate([numbers, *(there for there, _ in others.values())]))
+        where = np.searchsorted(known, numbers)
+        held = np.bincount(where, mixed.held[place], len(known)).astype(np.int64)
+        most = np.minimum(mixed.rows[:, None], held)
+        np.add.at(most.T, where, mixed.known[:, place].T)
+        for other, members in mixed.elsewhere.items():
+            there, many = others[other]
             for i, n in members.items():
-                most[i] += n
-        return bool((most > threshold.caps(mixed.sizes)).any())
+                most[i, np.searchsorted(known, there)] += np.minimum(n, many)
+        every = np.broadcast_to(known, most.shape).reshape(-1)
+        caps = self._caps(every, np.repeat(mixed.sizes, len(known))).reshape(most.shape)
+        able: list[int] = known[(most > caps).any(axis=0)].tolist()
+        return able
 
-    def _one_set(self, mixed: Mixed, threshold: Threshold) -> ClassCredibility | None:
-        inside = self._inside(threshold)
-        caps = threshold.caps(mixed.sizes) - mixed.known[:, inside].sum(axis=1)
+    def _in_sets(self, items: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """The thresholds with a value among these items, and the rows of each."""
+        place, numbers = self.sets.each(items)
+        there, where = np.unique(numbers, return_inverse=True)
+        return there, np.bincount(where.reshape(-1), rows[place], len(there)).astype(np.int64)
+
+    def _one_set(self, mixed: Mixed, threshold: int) -> ClassCredibility | None:
+        inside = self.sets.inside(mixed.items, threshold)
+        number = np.full(len(mixed.rows), threshold)
+        caps = self._caps(number, mixed.sizes) - mixed.known[:, inside].sum(axis=1)
         others = []
         for other, members in mixed.elsewhere.items():
-            there = self.spread.held(other)
-            others.append(OtherClass(members, int(there.sum()), int(there[inside].sum())))
+            items, there = self.spread.held(other)
+            sensitive = int(there[self.sets.inside(items, threshold)].sum())
+            others.append(OtherClass(members, int(there.sum()), sensitive))
         found = one_set_credibility(mixed.rows.tolist(), caps.tolist(), int(mixed.held[inside].sum()), others)
-        if found is None:
-            return None
-        kind = np.where(mixed.held > 0, inside.astype(np.int64), -1)
-        return ClassCredibility(
-            mixed.group, kind, found, arithmetic="float" if found.relative_error else "exact"
-        )
+        return None if found is None else ClassCredibility.of(mixed, inside.astype(np.int64), found)
 
-    def _kinds(self, thresholds: Sequence[Threshold], held: Ints) -> Ints:
+    def _kinds(self, thresholds: Sequence[int], mixed: Mixed) -> Ints:
         """Items that belong to the same sets are of one kind."""
-        signs, there = np.stack([self._inside(t) for t in thresholds]), np.flatnonzero(held)
-        _, number = np.unique(signs[:, there], axis=1, return_inverse=True)
-        kind = np.full(len(held), -1, dtype=np.int64)
+        there = np.flatnonzero(mixed.held)
+        signs = np.stack([self.sets.inside(mixed.items[there], t) for t in thresholds])
+        _, number = np.unique(signs, axis=1, return_inverse=True)
+        kind = np.full(len(mixed.held), -1, dtype=np.int64)
         kind[there] = number.reshape(-1)
         return kind
 
@@ -170,10 +170,14 @@ class Teller:
         found = any_requirement_credibility(
             mixed.rows.tolist(), np.repeat(kind, mixed.held).tolist(), known, passes
         )
-        return None if found is None else ClassCredibility(mixed.group, kind, found)
+        return None if found is None else ClassCredibility.of(mixed, kind, found)
 
-    def _threshold_test(self, thresholds: Sequence[Threshold], labelled: Ints) -> Test:
-        members = [(frozenset(labelled[self._inside(t)].tolist()), t.share) for t in thresholds]
+    def _threshold_test(self, thresholds: Sequence[int], mixed: Mixed, kind: Ints) -> Test:
+        labelled = mixed.labelled(kind)
+        members = [
+            (frozenset(labelled[self.sets.inside(mixed.items, t)].tolist()), self.shares[self.share_of[t]])
+            for t in thresholds
+        ]
 
         def _passes(counts: Counts) -> bool:
             n = sum(counts.values())
@@ -192,10 +196,12 @@ class Teller:
         need, codes = self.requirement, self.spread.cells.codes
         sizes = np.bincount(owner, rows, n).astype(np.int64)
         if need.thresholds is not None:
+            place, numbers = self.sets.each(items)
+            key, where = np.unique(owner[place] * len(need.thresholds) + numbers, return_inverse=True)
+            held = np.bincount(where.reshape(-1), rows[place], len(key)).astype(np.int64)
+            classes, numbers = np.divmod(key, max(1, len(need.thresholds)))
             kept = np.ones(n, dtype=bool)
-            for t in need.thresholds:
-                held = np.bincount(owner, np.where(self._inside(t)[items], rows, 0), n).astype(np.int64)
-                kept &= held <= t.caps(sizes)
+            kept[classes[held > self._caps(numbers, sizes[classes])]] = False
             return kept
         sensitive = {
             name: ValueCounts.collect(need.context.domains[name], n, owner, code[items], rows)
@@ -219,41 +225,35 @@ class Teller:
         kind = np.where(there, np.cumsum(there) - 1, -1)
         if not kept:  # no world was seen that explains the class, so that nothing can be said
             even = dict(enumerate((mixed.held / mixed.held.sum())[there].tolist()))
-            return ClassCredibility(
-                mixed.group, kind, LocalCredibility([even] * len(mixed.rows), 1 / drawn), 1.0, "sampled"
+            return ClassCredibility.of(
+                mixed, kind, LocalCredibility([even] * len(mixed.rows), 1 / drawn), 1.0
             )
         shares = (total / (kept * mixed.rows[:, None]))[:, there].tolist()
         half = math.sqrt(math.log(2 * asked / RISK) / (2 * kept))  # Hoeffding, for all beliefs at once
-        return ClassCredibility(
-            mixed.group,
-            kind,
-            LocalCredibility([dict(enumerate(s)) for s in shares], kept / drawn),
-            half,
-            "sampled",
-        )
+        found = LocalCredibility([dict(enumerate(s)) for s in shares], kept / drawn)
+        return ClassCredibility.of(mixed, kind, found, half)
 
 
 class _Draw:
     """Worlds of one mixed class, and of the others that hold rows of the same original classes."""
 
     def __init__(self, teller: Teller, mixed: Mixed) -> None:
-        self.teller, self.shape = teller, (len(mixed.rows), len(mixed.held))
+        self.teller, self.shape, self.items = teller, (len(mixed.rows), len(mixed.held)), mixed.items
         self.values = np.repeat(np.arange(len(mixed.held)), mixed.held)
         self.owner = np.repeat(np.arange(len(mixed.rows)), mixed.rows)
         who, what = np.nonzero(mixed.known)
-        self.known = who, what, mixed.known[who, what]
+        self.known = who, mixed.items[what], mixed.known[who, what]
         self.others: list[tuple[Ints, Ints]] = []
         for other, members in mixed.elsewhere.items():
-            there = teller.spread.held(other)
             places = np.repeat(list(members), list(members.values()))
-            self.others.append((np.repeat(np.arange(len(there)), there), places))
+            self.others.append((np.repeat(*teller.spread.held(other)), places))
 
     def worlds(self, n: int) -> tuple[int, NDArray[np.float64]]:
         """The number of worlds kept of n, and original class × item → rows in this group, over all of them."""
         rng, (u, n_items) = self.teller.rng, self.shape
         first = np.arange(n)[:, None] * u
         dealt = rng.permuted(np.tile(self.values, (n, 1)), axis=1)
-        owners, items = [(first + self.owner).reshape(-1)], [dealt.reshape(-1)]
+        owners, items = [(first + self.owner).reshape(-1)], [self.items[dealt].reshape(-1)]
         for values, places in self.others:
             there = rng.permuted(np.tile(values, (n, 1)), axis=1)[:, : len(places)]
             owners.append((first + places).reshape(-1))
@@ -268,12 +268,6 @@ class _Draw:
         kept = dealt[~passing.reshape(n, u).all(axis=1)]
         counts = np.bincount((self.owner * n_items + kept).reshape(-1), minlength=u * n_items)
         return len(kept), counts.reshape(u, n_items).astype(np.float64)
-
-
-ASSUMPTION = (
-    "a class is generalised only where an original class in it violates the requirement, and which of its rows are "
-    "generalised is decided without a look at their values"
-)
 
 
 def recoded_locally(target: Target) -> bool:
@@ -303,7 +297,8 @@ def local_findings(
     spread = ClassesInGroups.of(cells)
     told = Teller(spread, requirement).all(sum(len(s.sets) for s in secrets))
     alone = [Credible(target, spread, s, told) for s in secrets]
-    whole = [Credible(target, spread, s, _anywhere(told, spread)) for s in secrets]
+    anywhere = _anywhere(told, spread)
+    whole = [Credible(target, spread, s, anywhere) for s in secrets] if told else alone
     several = sum(len(entries) > 1 for entries in spread.entries_of.values())
     found = [c.finding("a class in it") for c in alone]
     measures = {
@@ -320,6 +315,12 @@ def local_findings(
     return found, measures
 
 
+def _numbered(shares: Sequence[Fraction]) -> tuple[list[Fraction], Ints]:
+    """The different shares, and the number of each one's."""
+    number = {share: i for i, share in enumerate(dict.fromkeys(shares))}
+    return list(number), np.array([number[share] for share in shares], dtype=np.int64)
+
+
 def _anywhere(told: Sequence[ClassCredibility], spread: ClassesInGroups) -> list[ClassCredibility]:
     """The credibility of classes when it is known only that some class of the release violates."""
     if not told:
@@ -328,7 +329,7 @@ def _anywhere(told: Sequence[ClassCredibility], spread: ClassesInGroups) -> list
     anywhere, weights = violation_weights([t.alone.violation for t in told])
     found = []
     for t, here in zip(told, weights, strict=True):
-        held = np.bincount(t.kind[t.kind >= 0], spread.held(t.group)[t.kind >= 0]).astype(np.int64).tolist()
+        held = np.bincount(t.kind, spread.held(t.group)[1]).astype(np.int64).tolist()
         rows = []
         for row in t.alone.shares:
             mine: dict[Any, Number] = {}
@@ -341,175 +342,6 @@ def _anywhere(told: Sequence[ClassCredibility], spread: ClassesInGroups) -> list
             how = "exact"
         found.append(ClassCredibility(t.group, t.kind, LocalCredibility(rows, anywhere), t.half, how))
     return found
-
-
-@dataclass(eq=False)
-class Credible:
-    """The belief in every secret about every original class that was generalised, wholly or in part."""
-
-    target: Target
-    spread: ClassesInGroups
-    secrets: Secrets
-    told: Sequence[ClassCredibility]
-
-    def __post_init__(self) -> None:
-        spread = self.spread
-        self.classes = np.array(sorted(spread.entries_of), dtype=np.int64)
-        self.place = np.full(spread.cells.n_tuples, -1, dtype=np.int64)
-        self.place[self.classes] = np.arange(len(self.classes))
-        self.by_group = {t.group: t for t in self.told}
-        self.inside = self._inside()
-        self.known = spread.known(self.classes) @ self.inside
-        self.sizes = spread.sizes[self.classes]
-        held, half = self.known.astype(np.float64), np.zeros(len(self.classes))
-        for group in np.flatnonzero(spread.mixed).tolist():
-            part, told = spread.parts(group), self.by_group.get(group)
-            where = self.place[spread.classes[part]]
-            held[where] += spread.rows[part][:, None] * self._shares(group, told)
-            if told is not None:
-                half[where] += spread.rows[part] * told.half
-        self.values = held / self.sizes[:, None]
-        self.half = half / self.sizes
-
-    def _inside(self) -> Ints:
-        """Whether an item belongs to a secret, item × secret."""
-        counts = self.target.grouping.classes.sensitive[self.secrets.attribute]
-        codes = self.spread.cells.codes[self.secrets.attribute]
-        number = {v: i + 1 for i, v in enumerate(counts.values)}
-        table = np.zeros((len(codes), len(self.secrets.sets)), dtype=np.int64)
-        for s, members in enumerate(self.secrets.sets):
-            table[:, s] = np.isin(codes, [number[v] for v in members if v in number])
-        return table
-
-    def _shares(self, group: int, told: ClassCredibility | None) -> NDArray[np.float64]:
-        """Original class × secret in one mixed group; inside a kind all values are spread evenly."""
-        held = self.spread.held(group)
-        if told is None:
-            return np.broadcast_to((held @ self.inside) / held.sum(), (1, self.inside.shape[1]))
-        kinds = int(told.kind.max()) + 1
-        there = told.kind >= 0
-        total = np.bincount(told.kind[there], held[there], kinds)
-        mine = np.zeros((kinds, self.inside.shape[1]))
-        np.add.at(mine, told.kind[there], held[there][:, None] * self.inside[there])
-        return told.matrix() @ (mine / np.maximum(total, 1)[:, None])
-
-    def exact(self, at: int, s: int) -> Fraction:
-        """One belief in fractions, as far as what was counted is exact."""
-        spread, c = self.spread, int(self.classes[at])
-        held = Fraction(int(self.known[at, s]))
-        for e in spread.entries_of[c]:
-            group = int(spread.group[e])
-            items, told = spread.held(group), self.by_group.get(group)
-            inside = self.inside[:, s] > 0
-            if told is None:
-                share: Number = Fraction(int(items[inside].sum()), int(items.sum()))
-            else:
-                row = told.alone.shares[e - int(spread.start[group])]
-                share = Fraction(0)
-                for k, p in row.items():
-                    of_kind = told.kind == k
-                    if total := int(items[of_kind].sum()):
-                        share += Fraction(p) * Fraction(int(items[of_kind & inside].sum()), total)
-            held += int(spread.rows[e]) * Fraction(share)
-        return held / int(self.sizes[at])
-
-    def worst(self) -> tuple[int, int] | None:
-        """The original class and the secret of the largest belief; for what was sampled its upper end counts."""
-        if not self.values.size:
-            return None
-        upper = np.minimum(self.values + self.half[:, None], 1)
-        near = np.argwhere(upper >= upper.max() * (1 - 1e-9)).tolist()
-        known: dict[tuple[float, float, int], Fraction] = {}
-        best: tuple[Fraction, int, int] | None = None
-        for at, s in near:
-            key = float(self.values[at, s]), float(self.half[at]), int(self.sizes[at])
-            if key not in known:
-                known[key] = self.exact(at, s) + Fraction(float(self.half[at]))
-                if best is None or known[key] > best[0]:
-                    best = known[key], at, s
-        return None if best is None else best[1:]
-
-    @cached_property
-    def above(self) -> NDArray[np.bool_]:
-        """Whether each belief, original class × secret, is above the policy's bound."""
-        bound = belief_limit(self.target, self.secrets)
-        upper = self.values + self.half[:, None]
-        over: NDArray[np.bool_] = upper > float(bound) + 1e-9
-        exactly = all(t.arithmetic == "exact" for t in self.told)
-        for at, s in np.argwhere(exactly & (abs(upper - float(bound)) <= 1e-9)).tolist():
-            over[at, s] = self.exact(at, s) > bound
-        return over
-
-    def problematic(self) -> dict[str, Any]:
-        """The sensitive rows in original classes with a credibility above the bound, as the paper counts them.
-
-        What was sampled counts when it may be above; `beyond_doubt` are the rows whose whole interval is.
-        """
-        over, doubtful = self.above, self.half > 0
-        lower = self.values - self.half[:, None]
-        certain = over & (
-            ~doubtful[:, None] | (lower > float(belief_limit(self.target, self.secrets)) + 1e-9)
-        )
-        return {
-            "attribute": self.secrets.attribute,
-            "original_classes": int(over.any(axis=1).sum()),
-            **self._counted(over),
-            "beyond_doubt": self._counted(certain),
-        }
-
-    def _counted(self, over: NDArray[np.bool_]) -> dict[str, Any]:
-        """The sensitive rows in these original classes, and their average credibility."""
-        rows = np.where(over, self._true @ self.inside, 0)
-        whole = int(self.secrets.reference[1:].sum())
-        return {
-            "sensitive_rows": int(rows.sum()),
-            "share_of_sensitive_rows": Fraction(int(rows.sum()), whole) if whole else Fraction(0),
-            "average_credibility": float((rows * self.values).sum() / rows.sum()) if rows.any() else None,
-        }
-
-    @cached_property
-    def _true(self) -> Ints:
-        """Original class × item → rows that truly have it."""
-        true = np.zeros((len(self.classes), self.inside.shape[0]), dtype=np.int64)
-        cells = self.spread.cells
-        there = self.place[cells.tuples] >= 0
-        np.add.at(true, (self.place[cells.tuples[there]], cells.items[there]), cells.rows[there])
-        return true
-
-    def finding(self, reason: str) -> Finding:
-        """The worst belief in words; classes that were published as they are show what they show."""
-        others = ~self.spread.mixed
-        worst = self.worst()
-        if worst is None:
-            return worse_elsewhere(self.target, self.secrets, others, None)
-        at, s = worst
-        vulnerable = int(self.sizes[self.above.any(axis=1)].sum())
-        found = Finding(self._in_words(at, s, reason), "estimated", vulnerable)
-        return worse_elsewhere(self.target, self.secrets, others, found)
-
-    def _in_words(self, at: int, s: int, reason: str) -> Belief:
-        spread, c = self.spread, int(self.classes[at])
-        entries = spread.entries_of[c]
-        e = max(entries, key=lambda e: int(spread.rows[e]))
-        group, n = int(spread.group[e]), int(self.sizes[at])
-        held = spread.held(group)
-        shown = Fraction(int(held @ self.inside[:, s]), int(held.sum()))
-        grouping = self.target.grouping
-        labels = [
-            f"{h.attribute} {label_text(h.levels[0].labels[h.levels[0].blocks[codes[c]]])}"
-            for h, codes in zip(grouping.summary.attributes, grouping.summary.codes, strict=True)
-        ]
-        who = "the only person" if n == 1 else f"each of the {n} people"
-        part = "" if int(spread.rows[e]) == n else f"{int(spread.rows[e])} of them "
-        reason = f"; but it was generalised, so {reason} violates the requirement" if self.told else ""
-        why = (
-            f"{part}published with {in_words(grouping, group)}, where {number_text(shown)} have "
-            f"{self.secrets.name(s + 1)}{reason} (assuming that {ASSUMPTION})"
-        )
-        after, half = self.exact(at, s), float(self.half[at])
-        interval = None if not half else (max(0.0, float(after) - half), min(1.0, float(after) + half))
-        whom = f"{who} with {', '.join(labels)}"
-        return Belief(self.secrets.before(s + 1), after, whom, why, interval)
 
 
 def readable_thresholds(target: Target, secrets: Sequence[Secrets]) -> list[Threshold]:

@@ -10,7 +10,7 @@ drawn, what is reported as the worst lies between two ends that hold for everybo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
@@ -37,18 +37,25 @@ from maskwright.domain.distances import Kind, ValueTree, class_distances
 from maskwright.domain.exact import number_text
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Method, Rival, Task
-from maskwright.domain.model import Model
+from maskwright.domain.model import Context, Model
 from maskwright.domain.sensitive import SensitiveModel, tree_of
 from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyNotMet
 from maskwright.worlds.sampling.belief_intervals import KINDS, RISK, BeliefIntervals, belief_intervals
 from maskwright.worlds.sampling.choices import Choices
-from maskwright.worlds.sampling.possible_worlds import WorldSpace
+from maskwright.worlds.sampling.possible_worlds import WorldSpace, WorldTables
 from maskwright.worlds.sampling.world_sampler import CELLS, Bools, Keep, Tally, WorldBudget, explore_worlds
+
+LISTED_ROWS = 16  # of a small release, of which every world is looked at
+LISTED = 40_000_000  # numbers of people, for all worlds, units and items
+CHUNK = 50_000  # worlds that are looked at together
+MORE = 4  # times the seconds that drawing worlds may take: for an exact answer
 
 
 def can_replay(target: Target) -> bool:
-    """Whether all is known that the method was given, and it was run to its end."""
+    """Whether all is known that the method was given, it was run to its end, and people were not grouped first."""
+    if target.design is not None and target.design.own and target.grouping.levels is None:
+        return False
     known = target.method is not None and target.weights is not None and target.levels is not None
     return known and target.grouping.trace.complete
 
@@ -66,7 +73,11 @@ def can_draw(target: Target) -> bool:
     if several and (summary.joint is None or target.exact):
         return False  # values that belong together are not known, or were shuffled one column at a time
     items = max((len(vc.values) + 1 for vc in summary.sensitive.values()), default=1)
-    return summary.n_tuples * items <= CELLS
+    if several and summary.joint is not None:  # an item is a combination of values
+        items = np.unique(summary.joint.values, axis=1).shape[1]
+    allocation = grouping.allocation
+    units = len(np.unique(allocation.tuples * (grouping.classes.n + 2) + allocation.groups + 1))
+    return units * items <= CELLS
 
 
 def same_without_values(target: Target) -> bool:
@@ -191,24 +202,96 @@ def against_rivals(
     def _passes(of_atom: Ints, m: int, atom: Ints, item: Ints, amount: Ints) -> bool:
         owner = of_atom[atom]
         kept = owner >= 0
-        owner, item, amount = owner[kept], item[kept], amount[kept]
+        classes = _classes(owner[kept], item[kept], amount[kept], m)
+        return all(bool(model.passing(classes, context).all()) for model in looked)
+
+    def _classes(owner: Ints, item: Ints, amount: Ints, m: int) -> Classes:
         sizes = np.bincount(owner, amount, m).astype(np.int64)
         sensitive = {
             name: ValueCounts.collect(vc.values, m, owner, places.codes[name][item], amount, vc.ordered)
             for name, vc in target.grouping.summary.sensitive.items()
         }
-        classes = Classes(sizes, sizes, sensitive)
-        return all(bool(model.passing(classes, context).all()) for model in looked)
+        return Classes(sizes, sizes, sensitive)
 
     number = np.searchsorted(places.groups, places.group)
     space = WorldSpace(number, places.items, np.zeros(len(places.groups), dtype=np.int64))
-    tally = explore_worlds(
+    listed = None
+    if keep is None and n == published:  # nobody was dropped
+        again = _judge(places.items)
+        tests = _RivalTests(looked, context, _classes, budget)
+        listed = tests.tally(space, places.unit, [(o[:published], m) for o, m in parts], again)
+    tally = listed or explore_worlds(
         space, places.unit, published, _judge, budget, np.random.default_rng(0), lambda: False, keep
     )
     levels = finest_levels(target.grouping, [r.levels for r in rivals])
     return Replayed(
         places, tally, RefusedParts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals]
     )
+
+
+class _RivalTests:
+    """Tests of rivals on all worlds of a small release at once: what classes hold the same is tested once."""
+
+    def __init__(
+        self, looked: Sequence[Model], context: Context, classes: Callable[..., Classes], budget: WorldBudget
+    ) -> None:
+        self.local = [m for m in looked if m.is_local()]
+        self.whole = [m for m in looked if not m.is_local()]
+        self.context, self.classes, self.time = context, classes, budget.time(MORE)
+        self.known: dict[bytes, bool] = {}
+
+    def tally(
+        self, space: WorldSpace, unit: Ints, rivals: list[tuple[Ints, int]], again: Bools
+    ) -> Tally | None:
+        """The worlds in which every rival fails; None: there are too many, or it takes too long."""
+        n_units = int(unit.max(initial=-1)) + 1
+        worlds = space.tables(unit, n_units, LISTED) if len(space.items) <= LISTED_ROWS else None
+        if worlds is None or not worlds.can_be_coded:
+            return None
+        kept = np.ones(len(worlds.weights), dtype=bool)
+        for class_of, n in rivals:
+            for chunk in np.array_split(np.flatnonzero(kept), 1 + int(kept.sum()) // CHUNK):
+                passes = self._passing(worlds, chunk, class_of, n)
+                if passes is None:
+                    return None
+                kept[chunk] = ~passes
+        looked, one = int(worlds.weights.sum()), np.ones(1, dtype=np.int64)
+        left = one * int(worlds.weights[kept].sum())
+        return Tally(
+            space, unit, n_units, one * looked, left, worlds.held(kept), left, one.astype(bool), ~one.astype(bool),
+            again, False, runs=len(self.known), seconds=self.time.spent,
+        )  # fmt: skip
+
+    def _passing(self, worlds: WorldTables, chunk: Ints, class_of: Ints, n: int) -> Bools | None:
+        """In which of these worlds a rival passes every model."""
+        codes = worlds.codes(chunk, class_of, n)
+        kinds, number = np.unique(codes, return_inverse=True)
+        number = number.reshape(codes.shape)
+        every = worlds.decoded(kinds)
+        passes = np.ones(len(kinds), dtype=bool)
+        for model in self.local:
+            passes &= model.passing(self._of_counts(every), self.context)
+        result: Bools = np.asarray(passes[number].all(axis=1))
+        if not self.whole:
+            return result
+        there = np.flatnonzero(result)
+        rows, which = np.unique(np.sort(number[there], axis=1), axis=0, return_inverse=True)
+        found = np.ones(len(rows), dtype=bool)
+        for i, row in enumerate(rows):
+            counts = every[row]
+            key = np.sort(kinds[row]).tobytes()
+            if key not in self.known:
+                if self.time.is_over:
+                    return None
+                classes = self._of_counts(counts)
+                self.known[key] = all(bool(m.passing(classes, self.context).all()) for m in self.whole)
+            found[i] = self.known[key]
+        result[there] = found[which.reshape(-1)]
+        return result
+
+    def _of_counts(self, counts: Ints) -> Classes:
+        owner, item = np.nonzero(counts)
+        return self.classes(owner, item, counts[owner, item], len(counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +353,15 @@ def known_only_in_part(target: Target) -> str | None:
     return None
 
 
+def replay_assumption(target: Target) -> str | None:
+    """What a replay takes to be known of what is not published, if anything."""
+    guarded = any("guards" in m.needs() for m in target.models if m.use == "search")
+    return known_only_in_part(target) or (GUARDS_KNOWN if guarded else None)
+
+
+GUARDS_KNOWN = "it is known which nodes guard somebody with the same quasi-identifiers"
+
+
 def believed_in(target: Target, secrets: Secrets, replayed: Replayed) -> BeliefIntervals:
     """Beliefs in the secrets of one column, with their intervals."""
     return belief_intervals(replayed.tally, inside_of(target, secrets, replayed))
@@ -294,7 +386,7 @@ def replay_findings(
     measures["vulnerable people, with confidence"] = {
         s.attribute: more for s, (_, more) in zip(secrets, findings, strict=True) if more
     }
-    assumption = known_only_in_part(target)
+    assumption = replay_assumption(target)
     if assumption:
         measures["assumption"] = assumption
     return [f for f, _ in findings], measures | posterior_distances(target, secrets, replayed)

@@ -6,6 +6,7 @@ Values of rows in a class of their own are known; those of a *mixed* class are k
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,6 +70,48 @@ def cells_of(target: Target) -> OriginalCells | None:
 
 
 @dataclass(frozen=True, eq=False)
+class SetsOfItems:
+    """The sets of values that each item belongs to; those of item i are `sets[start[i]:start[i + 1]]`."""
+
+    start: Ints
+    sets: Ints
+
+    @staticmethod
+    def of(cells: OriginalCells, sets: Sequence[tuple[str, Collection[int]]]) -> SetsOfItems:
+        """Of numbered sets, each with its sensitive column and the codes in it."""
+        owners, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for name, codes in cells.codes.items():
+            mine = [
+                (c, s) for s, (column, members) in enumerate(sets) if column == name for c in set(members)
+            ]
+            code, number = np.array(sorted(mine), dtype=np.int64).reshape(-1, 2).T
+            first, last = np.searchsorted(code, codes, "left"), np.searchsorted(code, codes, "right")
+            owners.append(np.repeat(np.arange(len(codes)), last - first))
+            numbers.append(number[_ranges(first, last - first)])
+        owner, numbered = np.concatenate(owners), np.concatenate(numbers)
+        order = np.lexsort((numbered, owner))
+        return SetsOfItems(np.searchsorted(owner[order], np.arange(cells.n_items + 1)), numbered[order])
+
+    def each(self, items: Ints) -> tuple[Ints, Ints]:
+        """The places of these items, once for every set of theirs, and the sets."""
+        many = self.start[items + 1] - self.start[items]
+        return np.repeat(np.arange(len(items)), many), self.sets[_ranges(self.start[items], many)]
+
+    def inside(self, items: Ints, number: int) -> Bools:
+        """Whether each of these items belongs to a set."""
+        place, sets = self.each(items)
+        found = np.zeros(len(items), dtype=bool)
+        found[place[sets == number]] = True
+        return found
+
+
+def _ranges(first: Ints, many: Ints) -> Ints:
+    """The numbers first, first + 1, …, so many of them, one range after the other."""
+    before = np.cumsum(many) - many
+    return np.arange(int(many.sum())) - np.repeat(before, many) + np.repeat(first, many)
+
+
+@dataclass(frozen=True, eq=False)
 class ClassesInGroups:
     """The rows of each original class in each group (one entry per pair), and the items of each group.
 
@@ -112,11 +155,12 @@ class ClassesInGroups:
         order = np.argsort(self.cells.groups, kind="stable")
         return order, np.searchsorted(self.cells.groups[order], np.arange(self.cells.n_groups + 1))
 
-    def held(self, group: int) -> Ints:
-        """The rows of a group by item."""
+    def held(self, group: int) -> tuple[Ints, Ints]:
+        """The items of a group in ascending order, and the rows of each."""
         order, start = self._by_group
         mine = order[start[group] : start[group + 1]]
-        return np.bincount(self.cells.items[mine], self.cells.rows[mine], self.cells.n_items).astype(np.int64)
+        items, where = np.unique(self.cells.items[mine], return_inverse=True)
+        return items, np.bincount(where.reshape(-1), self.cells.rows[mine], len(items)).astype(np.int64)
 
     @cached_property
     def _pure(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -127,17 +171,15 @@ class ClassesInGroups:
         ends = np.searchsorted(cells.tuples[pure], np.arange(cells.n_tuples + 1))
         return ends[:-1], ends[1:], cells.items[pure], cells.rows[pure]
 
-    def known(self, classes: Ints) -> Ints:
-        """The rows of these original classes whose value is known, by item: their group holds no other class."""
+    def known(self, classes: Ints) -> tuple[Ints, Ints, Ints]:
+        """The rows of these original classes whose value is known, because their group holds no other class.
+
+        Entries of the place of the class, item, and rows; an item may come twice.
+        """
         first, last, items, rows = self._pure
         many = last[classes] - first[classes]
-        place = np.repeat(np.arange(len(classes)), many)
-        entry = (
-            np.arange(len(place)) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first[classes], many)
-        )
-        table = np.zeros((len(classes), self.cells.n_items), dtype=np.int64)
-        np.add.at(table, (place, items[entry]), rows[entry])
-        return table
+        entry = _ranges(first[classes], many)
+        return np.repeat(np.arange(len(classes)), many), items[entry], rows[entry]
 
     def parts(self, group: int) -> slice:
         """The entries of a group."""
@@ -154,9 +196,14 @@ class ClassesInGroups:
                 other = int(self.group[e])
                 if other != group:
                     elsewhere.setdefault(other, {})[i] = int(self.rows[e])
-        return Mixed(
-            group, self.sizes[classes], self.rows[part], self.held(group), self.known(classes), elsewhere
-        )
+        here, rows = self.held(group)
+        place, theirs, many = self.known(classes)
+        items = np.union1d(here, theirs)
+        held = np.zeros(len(items), dtype=np.int64)
+        held[np.searchsorted(items, here)] = rows
+        known = np.zeros((len(classes), len(items)), dtype=np.int64)
+        np.add.at(known, (place, np.searchsorted(items, theirs)), many)
+        return Mixed(group, self.sizes[classes], self.rows[part], items, held, known, elsewhere)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,14 +214,16 @@ class Mixed:
         group: its number.
         sizes: rows of each original class in the whole release, and
         rows: in this group.
-        held: item → rows of the group.
-        known: original class × item → rows that lie in groups of their own.
+        items: those of the group, and of the other rows of its original classes whose values are known.
+        held: of each of these items, the rows of the group.
+        known: original class × one of these items → rows that lie in groups of their own.
         elsewhere: other mixed group → place of an original class → its rows there.
     """
 
     group: int
     sizes: Ints
     rows: Ints
+    items: Ints
     held: Ints
     known: Ints
     elsewhere: dict[int, dict[int, int]]

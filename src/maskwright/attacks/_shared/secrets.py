@@ -8,7 +8,7 @@ never a secret. What is left out is counted beside every belief, so that unflagg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +18,14 @@ from maskwright.domain.adversary import Target
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.grouping import Grouping
+from maskwright.domain.hierarchy import TOP
 from maskwright.domain.model import Model
+from maskwright.domain.near_numbers import NumberWindows, number_windows
 from maskwright.domain.segments import Ratios, class_sums, known_counts
 
-Sets = tuple[tuple[str, ...], ...]
+Sets = Sequence[tuple[str, ...]]
 HALF = Fraction(1, 2)  # what counts as vulnerable where the policy states no bound
+MOST_STARS = 3  # columns of a class that are * throughout and still named one by one
 NOTHING = Belief(Fraction(0), Fraction(0), "nobody", "no published class holds a sensitive value")
 
 
@@ -40,6 +43,8 @@ class Secrets:
         flagged: did the policy's models name the secrets?
         left_out: class → value → people for the values that are part of no secret.
         several: does somebody have several values? Then a set may count a person twice, and shares are bounds.
+        too_many: the windows of numbers that requirements ask about, where there are too many to look at one by one,
+            so that each number by itself is a secret here.
     """
 
     attribute: str
@@ -51,9 +56,12 @@ class Secrets:
     flagged: bool
     left_out: ValueCounts
     several: bool
+    too_many: NumberWindows | None = None
 
     def name(self, code: int) -> str:
-        """The secret in words: `disease HIV or hepatitis`."""
+        """The secret in words: `disease HIV or hepatitis`, `income between 100 and 109`."""
+        if isinstance(self.sets, NumberWindows):
+            return f"{self.attribute} {self.sets.in_words(code - 1)}"
         return f"{self.attribute} {' or '.join(self.sets[code - 1])}"
 
     def shares(self) -> Ratios:
@@ -93,10 +101,17 @@ def columns_of(target: Target) -> list[str]:
 def _secrets(target: Target, attribute: str) -> Secrets:
     classes = target.grouping.published_classes
     counts = known_counts(classes.sensitive[attribute])
+    too_many = None
     if target.secrets is None:
         named = flagged_sets(target.models, attribute, len(classes.sensitive) == 1)
         if named is None:  # of the bits of a multi-valued attribute only presence is a secret
             named = target.context.flagged.get(attribute)
+        share = share_of_the_truth(target.models, attribute, len(classes.sensitive) == 1)
+        near = number_windows(counts.values, share) if share is not None else None
+        if near is not None and near.few:
+            named = near
+        else:
+            too_many = near
     else:
         named = target.secrets[attribute]
     sets = tuple((v,) for v in counts.values) if named is None else named
@@ -104,16 +119,26 @@ def _secrets(target: Target, attribute: str) -> Secrets:
     table = ValueCounts.collect(
         counts.values, 1, np.zeros(len(whole), np.int64), np.arange(len(whole)), whole, counts.ordered
     )
-    code = {value: i + 1 for i, value in enumerate(counts.values)}
-    inside = np.zeros(len(counts.values) + 1, dtype=bool)
-    inside[[code[v] for members in sets for v in members if v in code]] = True
+    inside = np.ones(len(counts.values) + 1, dtype=bool)  # every number is in a window
+    if not isinstance(sets, NumberWindows):
+        code = {value: i + 1 for i, value in enumerate(counts.values)}
+        inside[:] = False
+        inside[[code[v] for members in sets for v in members if v in code]] = True
     reference = np.minimum(gather_counts(table, sets).totals, people)
     every = classes.sensitive[attribute]
     several = bool((class_sums(every.counts, every.start) != classes.sizes).any())
     return Secrets(
         attribute, sets, clipped_counts(gather_counts(counts, sets), classes.sizes), classes.sizes, reference, people,
-        named is not None, _only(counts, ~inside), several,
+        named is not None, _only(counts, ~inside), several, too_many,
     )  # fmt: skip
+
+
+def share_of_the_truth(models: Sequence[Model], attribute: str, only: bool = False) -> Fraction | None:
+    """How near to a number nobody may come, where all bounds on belief about the column are about that."""
+    asked = [m for m in models_about(models, attribute, only) if hasattr(m, "within")]
+    shares = {getattr(m, "within", None) for m in asked}
+    only_one = shares.pop() if len(shares) == 1 else None
+    return only_one if isinstance(only_one, Fraction) else None
 
 
 def flagged_sets(models: Sequence[Model], attribute: str, only: bool = False) -> Sets | None:
@@ -129,7 +154,7 @@ def flagged_sets(models: Sequence[Model], attribute: str, only: bool = False) ->
         fields = type(model).model_fields.keys() & {"values", "sets"}
         if not fields:
             continue
-        values, sets = getattr(model, "values", None), getattr(model, "sets", None)
+        values, sets = (_named_tuple(model, key) for key in ("values", "sets"))
         if values is None and sets is None:
             return None
         named += [*((v,) for v in values or ()), *(tuple(s) for s in sets or ())]
@@ -173,6 +198,8 @@ def threshold_of(models: Sequence[Model], attribute: str, only: bool = False) ->
 
 def gather_counts(counts: ValueCounts, sets: Sets) -> ValueCounts:
     """The people of each class with any value of each set; somebody with two of them counts twice."""
+    if isinstance(sets, NumberWindows):
+        return sets.gathered(counts)
     if sets == tuple((value,) for value in counts.values) and (counts.codes > 0).all():
         return counts  # every value is a secret of its own: nothing to add up
     code = {value: i + 1 for i, value in enumerate(counts.values)}
@@ -222,20 +249,22 @@ def dropped_people(grouping: Grouping) -> int:
     summary, allocation = grouping.summary, grouping.allocation
     if allocation.cells is not None and summary.joint is not None:
         return grouping.dropped_rows
+    bare = replace(summary, sensitive={})  # people are counted, whatever they have
     if allocation.cells is not None:
         here = np.where(allocation.groups >= 0, 0, -1)
-        return summary.n_people - int(
-            summary.cell_classes(allocation.cells, here, allocation.rows, 1).sizes[0]
-        )
+        return summary.n_people - int(bare.cell_classes(allocation.cells, here, allocation.rows, 1).sizes[0])
     group_of = np.full(summary.n_tuples, -1, dtype=np.int64)
     group_of[allocation.tuples[allocation.groups >= 0]] = 0
-    return summary.n_people - int(summary.classes(group_of, 1).sizes[0])
+    return summary.n_people - int(bare.classes(group_of, 1).sizes[0])
 
 
 def accompanying_figures(target: Target, secrets: Sequence[Secrets]) -> dict[str, Any]:
     """Figures that a worst belief leaves out: it must not be improved by dropping people or unflagging values."""
     changes = target.grouping.changes
+    too_many = {s.attribute: s.too_many for s in secrets if s.too_many is not None}
+    single = {name: {"within": w.within, "ranges": len(w)} for name, w in too_many.items()}
     return {
+        **({"single_numbers": single} if single else {}),
         "dropped_people": dropped_people(target.grouping),
         "values_changed": 0 if changes is None else int(changes.rows.sum()),
         "dropped_for_missing_values": target.grouping.summary.dropped_missing,
@@ -250,7 +279,13 @@ def in_words(grouping: Grouping, group: int) -> str:
     """The published labels of a group: `age 30-39, sex m`."""
     if group == grouping.starred:
         return "all quasi-identifiers published as *"
-    parts = [f"{x.attribute} {label_text(x.texts[x.of_group[group]])}" for x in grouping.published_labels]
+    labels = {x.attribute: label_text(x.texts[x.of_group[group]]) for x in grouping.published_labels}
+    shown = {name: label for name, label in labels.items() if label != TOP}
+    if len(labels) - len(shown) <= MOST_STARS:
+        shown = labels
+    parts = [f"{name} {label}" for name, label in shown.items()]
+    if stars := len(labels) - len(shown):
+        parts.append(f"{stars} {'others' if parts else 'quasi-identifiers'} {TOP}")
     return ", ".join(parts) or "no quasi-identifiers"
 
 
@@ -264,3 +299,9 @@ def people_in_words(grouping: Grouping, group: int, classes: Classes | None = No
 def label_text(label: str | None) -> str:
     """A published label as text; missing has none of its own."""
     return "(missing)" if label is None else label
+
+
+def _named_tuple(model: Model, setting: str) -> tuple[Any, ...] | None:
+    """The values that a setting names; None where a model of somebody else calls something else so."""
+    found = getattr(model, setting, None)
+    return found if isinstance(found, tuple) else None

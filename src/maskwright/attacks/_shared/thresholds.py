@@ -37,9 +37,13 @@ class Threshold:
 
     def caps(self, sizes: Ints, least: int = 0) -> Ints:
         """The most of them that classes of these sizes may hold; −1 where a class is too small anyway."""
-        share = min(self.share, Fraction(1))  # nobody can hold more than all
-        caps = exact_product(sizes, share.numerator) // share.denominator
-        return np.where(sizes < least, -1, caps).astype(np.int64)
+        return np.where(sizes < least, -1, share_caps(self.share, sizes)).astype(np.int64)
+
+
+def share_caps(share: Fraction, sizes: Ints) -> Ints:
+    """The most people of classes of these sizes that are at most this share of them."""
+    share = min(share, Fraction(1))  # nobody can hold more than all
+    return (exact_product(sizes, share.numerator) // share.denominator).astype(np.int64)
 
 
 def values_of(target: Target, threshold: Threshold) -> list[str]:

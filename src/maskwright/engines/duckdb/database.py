@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 from sqlglot import exp
 
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import texts_of
+from maskwright.engines.sql.coded_columns import texts_of
 from maskwright.engines.sql.passing import MEMBERS
 from maskwright.errors import Cancelled, InputError, UsageError, is_interruption
 from maskwright.runtime import disk
@@ -25,7 +27,7 @@ from maskwright.runtime.memory_budget import memory_size
 
 
 class Database:
-    """A connection that runs sqlglot expressions (a `RowRunner`, see coding.py), and its temporary folder."""
+    """A connection that runs sqlglot expressions (a `RowRunner`, see coded_columns.py), and its temporary folder."""
 
     def __init__(
         self, memory: str | None = None, temp: Path | None = None, threads: int | None = None
@@ -56,11 +58,12 @@ class Database:
             disk.remove_scratch(self.temp)
             raise
         self._tables = 0
+        self._functions: set[str] = set()
 
     def _started(self, config: dict[str, Any], memory: str | None, threads: int | None) -> Any:
         """A connection with its settings locked; too little memory is told apart from a wrong setting."""
         try:
-            with told():
+            with translated_failures():
                 con = duckdb.connect(":memory:", config=config)
         except InputError:
             raise _no_start(memory, threads) from None
@@ -73,19 +76,19 @@ class Database:
             "allowed_configs = ['memory_limit', 'threads', 'disabled_optimizers']",
             "lock_configuration = true",
         ):
-            with told():
+            with translated_failures():
                 con.execute(f"SET {setting}")
         return con
 
     def allow(self, memory: int) -> None:
         """The most memory to use from now on; what is held beyond that goes to disk."""
-        with told():
+        with translated_failures():
             self.con.execute(f"SET memory_limit = '{memory}B'")
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:
         """While the context lasts, queries run in one thread."""
-        with told():
+        with translated_failures():
             [(threads,)] = self.con.execute("SELECT current_setting('threads')").fetchall()
             self.con.execute("SET threads = 1")
         try:
@@ -99,8 +102,20 @@ class Database:
         Each expression is compared with every other one otherwise, to compute equal ones once: a minute for a thousand
         columns.
         """
-        with told():
+        with translated_failures():
             self.con.execute("SET disabled_optimizers = 'common_subexpressions'")
+
+    def add_function(self, name: str, function: Callable[[str], str | None]) -> None:
+        """From now on queries can call a function of texts by this name; missing stays missing."""
+        if name in self._functions:
+            return
+
+        def _called(text: str | None) -> str | None:
+            return None if text is None else function(text)
+
+        with translated_failures():
+            self.con.create_function(name, _called, ["VARCHAR"], "VARCHAR", null_handling="special")
+        self._functions.add(name)
 
     def share(self) -> float:
         """How much of the running query is done, from 0 to 1; negative when that is not known."""
@@ -113,13 +128,13 @@ class Database:
     def arrays(self, query: exp.Expression, parameters: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """The result of a query of integers without nulls, as one array per column."""
         result = self.execute(query, parameters)
-        with told():
+        with translated_failures():
             return {k: np.asarray(v) for k, v in result.fetchnumpy().items()}
 
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a query."""
         result = self.execute(query, parameters)
-        with told():
+        with translated_failures():
             return list(result.fetchall())
 
     @contextmanager
@@ -127,7 +142,7 @@ class Database:
         """Small tables of values, there as long as the context."""
         try:
             for name, arrays in content.items():
-                with told():
+                with translated_failures():
                     self.con.register(name, dict(arrays))
             yield
         finally:
@@ -146,8 +161,12 @@ class Database:
                     self.run(clauses.create_table(name, query), {})
             there = True
 
-    def slices(self, name: str, rows: int) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-        """The rows of a stored table in their order, so many at a time; of an empty table one slice without rows."""
+    def slices(
+        self, name: str, columns: Sequence[str], rows: int
+    ) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+        """Columns of integers of a stored table, its rows in their order, so many at a time; of an empty table one
+        slice without rows."""
+        wanted = [clauses.column(column) for column in columns]
         [(n,)] = self.rows(clauses.select([clauses.count()], clauses.relation(name)), {})
         for begin in range(0, max(n, 1), rows):
             here = exp.Between(
@@ -155,7 +174,7 @@ class Database:
                 low=clauses.integer(begin),
                 high=clauses.integer(begin + rows - 1),
             )
-            yield self.arrays(clauses.select([exp.Star()], clauses.relation(name), where=[here]), {})
+            yield self.arrays(clauses.select(wanted, clauses.relation(name), where=[here]), {})
 
     def lookup(self, name: str, code: exp.Expression) -> exp.Expression:
         """What a small table (k, t) has for a code, null where it has none. Not a join: rows keep their order."""
@@ -186,7 +205,7 @@ class Database:
         """Make the values of a table (k, t) a variable of the connection, a list in the order of the codes."""
         ordered = exp.Order(this=value, expressions=[clauses.column("k")])
         query = clauses.select([exp.Anonymous(this="list", expressions=[ordered])], table)
-        with told():
+        with translated_failures():
             self.con.execute(f"SET VARIABLE {name} = ({query.sql('duckdb')})")
         found = exp.Anonymous(this="getvariable", expressions=[exp.Literal.string(name)])
         place = exp.Add(this=exp.Paren(this=place), expression=clauses.integer(1))
@@ -194,7 +213,7 @@ class Database:
 
     def enumeration(self, name: str, texts: Sequence[str]) -> exp.DataType:
         """A type whose members are these texts."""
-        with self.tables({"members": {"t": np.array(texts, dtype=object)}}), told():
+        with self.tables({"members": {"t": np.array(texts, dtype=object)}}), translated_failures():
             self.con.execute(f"CREATE TYPE {name}_members AS ENUM (FROM members)")
         return exp.DataType.build(f"{name}_members", udt=True)
 
@@ -209,7 +228,7 @@ class Database:
 
     def relation(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
         """A query as a relation of DuckDB, which runs when it is read."""
-        with told():
+        with translated_failures():
             return self.con.sql(query.sql("duckdb"), params=clauses.used(query, parameters))
 
     def new_name(self, kind: str) -> str:
@@ -219,7 +238,7 @@ class Database:
 
     def execute(self, query: exp.Expression, parameters: Mapping[str, Any]) -> Any:
         """Run a statement, with the parameters that it has."""
-        with told():
+        with translated_failures():
             return self.con.execute(query.sql("duckdb"), clauses.used(query, parameters))
 
     def close(self) -> None:
@@ -229,7 +248,7 @@ class Database:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_failures() -> Iterator[None]:
     """Turn what the data or the machine cause into errors of ours; they do not repeat what DuckDB says."""
     try:
         yield
@@ -262,6 +281,7 @@ def _no_start(memory: str | None, threads: int | None) -> UsageError:
 
 
 EVERY = 0.25  # seconds
+STOPPING = {signal.SIGINT, signal.SIGTERM, *({signal.SIGHUP} if hasattr(signal, "SIGHUP") else ())}
 
 
 class _Watcher(threading.Thread):
@@ -269,7 +289,8 @@ class _Watcher(threading.Thread):
         super().__init__(name="maskwright-watcher", daemon=True)
         self.progress, self.share, self.interrupt = progress, share, interrupt
         self.end = threading.Event()
-        self.stopped = False
+        self.stopped = self.signalled = False
+        self.signals: int | None = None  # where the numbers of signals can be read
         self.problem: BaseException | None = None
 
     def run(self) -> None:
@@ -277,6 +298,9 @@ class _Watcher(threading.Thread):
         last, since = 0.0, time.monotonic()
         while not self.end.wait(EVERY):
             try:
+                if self._is_signalled():
+                    self.interrupt()  # the handler runs as soon as the query has ended
+                    continue
                 if self.stopped or self.progress.stopping:
                     self.stopped = True
                     self.interrupt()  # again and again: a step may have many queries
@@ -289,14 +313,53 @@ class _Watcher(threading.Thread):
             except BaseException as problem:  # of the caller's own functions: raised where they wait
                 self.problem, self.stopped = problem, True
 
+    def _is_signalled(self) -> bool:
+        """Whether a signal came that stops a program."""
+        if self.signals is not None and not self.signalled:
+            with suppress(BlockingIOError):
+                self.signalled = not STOPPING.isdisjoint(os.read(self.signals, 1024))
+        return self.signalled
+
+
+@contextmanager
+def _signals() -> Iterator[int | None]:
+    """A file that the numbers of signals are written to at once, while the main thread computes outside Python.
+
+    Python calls their handlers only when the query has ended. None: only the main thread hears of signals.
+    """
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    try:
+        reading, writing = os.pipe()
+    except OSError:  # no room for files: signals are heard when the query has ended
+        yield None
+        return
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
+
 
 @contextmanager
 def watched(progress: Progress, share: Callable[[], float], interrupt: Callable[[], None]) -> Iterator[None]:
     """While the context lasts, `share` (0 to 1, negative: unknown) is told, and `interrupt` called when asked to stop.
 
-    A query that was interrupted raises an error of the engine; here it becomes `Cancelled`.
+    A query that was interrupted raises an error of the engine; here it becomes `Cancelled`, or `KeyboardInterrupt`
+    where a signal asked.
     """
     watcher = _Watcher(progress, share, interrupt)
+    with _signals() as watcher.signals, _started_watcher(watcher):
+        yield
+
+
+@contextmanager
+def _started_watcher(watcher: _Watcher) -> Iterator[None]:
     try:
         watcher.start()
     except RuntimeError:  # no room for a thread: the step runs without anybody watching

@@ -11,7 +11,7 @@ from maskwright.domain.spreadsheets import FIRST, HARMLESS, MARK, MARKED, RUNS, 
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.duckdb.database import Database
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation
+from maskwright.engines.sql.coded_columns import Relation
 from maskwright.engines.sql.table_queries import column_batches, column_values
 from maskwright.errors import InputError
 
@@ -54,7 +54,7 @@ def refuse_columns(db: Database, t: Relation, names: Sequence[str]) -> None:
 
 
 def refuse_among(name: str, texts: Iterable[str]) -> None:
-    """The same where all texts of the column are known."""
+    """Refuse a column, all of whose texts are known, where one of them is a formula."""
     refuse_found(name, min(filter(would_run, texts), default=None))
 
 

@@ -20,7 +20,7 @@ from maskwright.domain.classes import Ints
 from maskwright.domain.exact import exact_bincount
 from maskwright.engines.base import Found, Recount, Texts
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation, RowRunner, Runner, texts_of
+from maskwright.engines.sql.coded_columns import Relation, RowRunner, Runner, texts_of
 from maskwright.engines.sql.packed_keys import Packing, ascending, numbered
 from maskwright.engines.sql.passing import passed
 from maskwright.engines.sql.table_queries import below_each_other, column_batches
@@ -275,7 +275,7 @@ def in_order(
 def _codes(
     runner: Runner, table: Relation, names: Sequence[str], domains: Sequence[tuple[str, ...]], limit: int
 ) -> list[Ints]:
-    """The same of columns of one type, by one dictionary (i, v, k) for all of them."""
+    """Codes of columns of one type, by one dictionary (i, v, k) for all of them."""
     row = clauses.alias(table.row_number(), "r")
     few = clauses.select(
         [row, *(clauses.alias(table.stored(n), f"c{table.position(n)}") for n in names)], table.source(),

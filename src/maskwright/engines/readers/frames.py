@@ -6,11 +6,14 @@ A library is recognised by the module of the object, so that none is imported th
 from __future__ import annotations
 
 import contextlib
-import math
+import datetime
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from maskwright.engines.readers.csv_files import check_names
 from maskwright.errors import InputError
@@ -56,6 +59,21 @@ def recognise(source: Any, lists: Collection[str] = ()) -> Frame | None:
     return None
 
 
+def text_frame(columns: Mapping[str, Sequence[str | None]], kind: str) -> Any:
+    """A frame of texts, of a kind that `recognise` knows; of pyarrow where the kind is no frame."""
+    if kind == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame({name: pd.Series(texts, dtype=object) for name, texts in columns.items()})
+    if kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+
+
 class Stream:
     """An object that offers only the Arrow stream interface, which DuckDB reads without any library."""
 
@@ -78,7 +96,7 @@ def give_relation(published: Any, typed: Collection[str]) -> Any:
 
 
 def _give_arrow(kind: type) -> Give:
-    """The same kind where it has a constructor `from_arrow`, or is an array of nanoarrow; else a relation."""
+    """The kind that was handed in, where it has `from_arrow` or is an array of nanoarrow; else a relation."""
     maker = getattr(kind, "from_arrow", None)
     if maker is None and kind.__module__.split(".")[0] == "nanoarrow":
         maker = kind
@@ -103,6 +121,8 @@ def _pandas(frame: Any, lists: Collection[str]) -> Frame:
     names = check_names(list(frame.columns), "the data frame")
     plain = {n: _listed(frame[n]) if n in lists else _plain_series(frame[n]) for n in names}
     kinds = {name: series.dtype for name, series in plain.items()}
+    # found here, so that it may be only because of somebody who is not published
+    nullable = {n: kinds[n] != frame[n].dtype and not isinstance(kinds[n], np.dtype) for n in names}
 
     def give(published: Any, typed: Collection[str]) -> Any:
         """The table as a pandas frame with the caller's types."""
@@ -113,7 +133,7 @@ def _pandas(frame: Any, lists: Collection[str]) -> Frame:
         for name in out.columns:
             if name in lists:
                 out[name] = [list(value) for value in out[name]]
-            elif name in typed and out[name].dtype != kinds[name]:
+            elif name in typed and not (nullable[name] and out[name].notna().all()):
                 out[name] = _as_dtype(out[name], kinds[name])
         return out
 
@@ -147,6 +167,11 @@ def _listed(series: Any) -> Any:
     return series.map(as_list).astype(object) if series.dtype == object else series
 
 
+_ONE_KIND = (
+    "string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime", "timedelta",
+)  # fmt: skip
+
+
 def _plain_series(series: Any) -> Any:
     """A column as DuckDB can read it: categories as their values, mixed objects as text."""
     import pandas as pd
@@ -160,18 +185,22 @@ def _plain_series(series: Any) -> Any:
     if series.dtype != object:
         return series
     inferred = pd.api.types.infer_dtype(series, skipna=True)
-    if inferred in ("string", "empty", "date", "decimal", "boolean", "integer", "floating", "datetime"):
+    if inferred == "date" and any(isinstance(value, datetime.datetime) for value in series.dropna()):
+        inferred = "mixed"  # one time of day would make a midnight of everybody's date
+    if inferred in _ONE_KIND:
         if inferred in ("string", "empty"):
             return series
-        plain = series.infer_objects()
-        if inferred != "integer" or plain.dtype != object or _fits_64_bits(plain):
+        if inferred in ("integer", "boolean"):  # never by way of floating numbers, which round
+            whole, nullable = ("int64", "Int64") if inferred == "integer" else ("bool", "boolean")
+            plain = series
+            with contextlib.suppress(OverflowError):
+                plain = series.astype(nullable if series.isna().any() else whole)
+        else:
+            plain = series.infer_objects()
+        if plain.dtype != object or inferred in ("date", "decimal"):
             return plain
-        # longer than 64 bits: a floating number would not be the same any more, a text is
+        # times with and without a zone; whole numbers longer than 64 bits, which floating ones would round: as text
     return series.map(lambda value: text_of_mixed(value, series.name)).astype(object)
-
-
-def _fits_64_bits(series: Any) -> bool:
-    return all(-(1 << 63) <= value < 1 << 63 for value in series.dropna())
 
 
 def text_of_mixed(value: Any, name: object) -> str | None:
@@ -189,11 +218,39 @@ def text_of_mixed(value: Any, name: object) -> str | None:
         )
     if value != value:  # not a number
         return None
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return str(int(number)) if abs(number) < 9e18 and number.is_integer() else str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return _without_zeros(f"{value:f}") if value else "0"
+    if isinstance(value, datetime.timedelta):
+        return _interval_text(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return _without_zeros(str(value.astimezone(datetime.UTC).replace(tzinfo=None))) + "+00"
+    if isinstance(value, (datetime.datetime, datetime.time)):
+        return _without_zeros(str(value))
     return str(value)
+
+
+def _without_zeros(text: str) -> str:
+    """A number or a time without zeros at the end of its fraction."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _interval_text(value: datetime.timedelta) -> str:
+    """A span of time as the engine prints it: years of twelve months of thirty days, and the time that is left."""
+    micros = value // datetime.timedelta(microseconds=1)
+    sign, micros = "-" if micros < 0 else "", abs(micros)
+    days, micros = divmod(micros, 86_400_000_000)
+    numbers = {"year": days // 360, "month": days % 360 // 30, "day": days % 30}
+    parts = [f"{sign}{n} {word}{'s' if n > 1 else ''}" for word, n in numbers.items() if n]
+    if micros or not parts:
+        seconds, fraction = divmod(micros, 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
+        parts.append(sign + _without_zeros(clock))
+    return " ".join(parts)
 
 
 def _whole_text(text: str, name: object) -> str:

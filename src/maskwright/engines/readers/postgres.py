@@ -153,7 +153,7 @@ def _no_connection(text: str) -> str:
 
 
 @contextmanager
-def told(where: object, failure: type[MaskwrightError] = InputError) -> Iterator[None]:
+def server_failures(where: object, failure: type[MaskwrightError] = InputError) -> Iterator[None]:
     """Turn what the server says into an error of ours, which does not repeat it."""
     import psycopg
 
@@ -185,7 +185,7 @@ def fetch(
     """
     if isinstance(source, Snapshot):
         return _fetch(source.connection, source, temp, load)
-    with told(source), connect(source) as connection:
+    with server_failures(source), connect(source) as connection:
         connection.read_only = True
         connection.isolation_level = _repeatable_read()
         begin(connection)

@@ -21,9 +21,10 @@ from maskwright.engines.readers.postgres import (
     connect,
     reason_of,
     relation_of,
-    told,
+    server_failures,
 )
 from maskwright.errors import DestinationError, NotVerified, UsageError
+from maskwright.runtime.time_budget import TimeBudget
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,7 +60,7 @@ class Pending:
         """Put the tables in place of the old ones, for this transaction only so far."""
         from psycopg import sql
 
-        with told(self.target, DestinationError), self._connection.cursor() as cursor:
+        with server_failures(self.target, DestinationError), self._connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '60s'")
             for staging, final in self._names.items():
                 cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(*final)))
@@ -73,7 +74,7 @@ class Pending:
         import psycopg
 
         try:
-            with told(self.target, DestinationError):
+            with server_failures(self.target, DestinationError):
                 number = self._connection.execute("SELECT txid_current()").fetchone()
         except DestinationError as problem:
             raise DestinationError(f"{problem}; {UNCHANGED}") from None
@@ -101,16 +102,16 @@ def staged(
     import psycopg
 
     try:
-        with told(target, DestinationError):
+        with server_failures(target, DestinationError):
             begin(connection)
             _check(connection, target, finals.values(), overwrite)
         schema = target.parts[:-1]
         read, names = {}, {}
         for name, table in tables.items():
             staging = f"maskwright_{secrets.token_hex(8)}"
-            with told(target, DestinationError):
+            with server_failures(target, DestinationError):
                 _write(connection, engine, table, (*schema, staging), temp)
-            with told(target, DestinationError):
+            with server_failures(target, DestinationError):
                 read[name] = engine.open(Snapshot(connection, (*schema, staging)), Reading())
             names[staging] = finals[name]
         yield Pending(read, target, connection, names, schema)
@@ -124,8 +125,8 @@ def _outcome(target: Postgres, number: Any) -> str | None:
     """What became of a transaction: committed, aborted, or None when that cannot be found out."""
     import psycopg
 
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    patience = TimeBudget(PATIENCE, time.monotonic)
+    while not patience.is_over:
         with suppress(psycopg.Error, TypeError), psycopg.connect(target.url, connect_timeout=5) as again:
             [found] = again.execute("SELECT txid_status(%s)", number).fetchone() or [None]
             if found in ("committed", "aborted"):
@@ -148,7 +149,7 @@ def check_target(target: Postgres, overwrite: bool, tables: list[str], source: A
     """Refuse, before any work is done, a place where the release could not be put, or that is read from."""
     finals = names_of(target, tables)
     read = _read(source) if isinstance(source, Postgres) else set[_Identity]()
-    with told(target, DestinationError), connect(target, DestinationError) as connection:
+    with server_failures(target, DestinationError), connect(target, DestinationError) as connection:
         _check(connection, target, finals.values(), overwrite)
         for final in finals.values() if read else ():
             if read & _identities(connection, [final]):
@@ -175,7 +176,7 @@ def _read(source: Postgres) -> set[_Identity]:
         for below in plan.values() if isinstance(plan, dict) else plan if isinstance(plan, list) else ():
             yield from relations(below)
 
-    with told(source), connect(source) as connection:
+    with server_failures(source), connect(source) as connection:
         connection.read_only = True
         begin(connection)
         explain = sql.SQL("EXPLAIN (VERBOSE, FORMAT JSON) SELECT * FROM {}").format(relation_of(source))

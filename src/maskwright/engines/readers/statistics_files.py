@@ -18,7 +18,7 @@ import numpy as np
 from maskwright.engines.base import Reading
 from maskwright.engines.readers.csv_files import check_names
 from maskwright.engines.readers.frames import text_of_mixed
-from maskwright.engines.sql.coding import Arrays, texts_of
+from maskwright.engines.sql.coded_columns import Arrays, texts_of
 from maskwright.errors import InputError
 
 ROWS = 100_000  # per part
@@ -199,8 +199,7 @@ def _type(value: Any) -> str:
 
 
 def _common(kinds: set[str]) -> str:
-    if kinds == {"DATE", "TIMESTAMP"}:
-        return "TIMESTAMP"
+    """The type of a column of a sheet; text where kinds are mixed, so that nobody's time changes another's date."""
     return kinds.pop() if len(kinds) == 1 else "VARCHAR"
 
 
@@ -223,6 +222,4 @@ def _array(column: Sequence[Any], type_: str) -> np.ndarray[Any, Any]:
 def _text(value: Any, type_: str) -> str | None:
     if value is None:
         return None
-    if type_ == "TIMESTAMP" and not isinstance(value, datetime.datetime):
-        return f"{value} 00:00:00"
     return str(value).lower() if type_ == "BOOLEAN" else text_of_mixed(value, "")

@@ -30,7 +30,7 @@ from maskwright.engines.duckdb import formulas as spreadsheet
 from maskwright.engines.spark.runner import SparkRunner, raise_if_stopped
 from maskwright.engines.spark.spark_recoding import PIECE, derived_key
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation
+from maskwright.engines.sql.coded_columns import Relation
 from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.errors import DestinationError, InputError
 

@@ -1,4 +1,4 @@
-"""Queries on a Spark session: sqlglot expressions in, arrays or views out (a `Runner`, see engines/sql/coding.py).
+"""Queries on a Spark session: sqlglot expressions in, arrays or views out (a `Runner`, see coded_columns.py).
 
 `MaskwrightSpark` is the dialect: all that must differ from what DuckDB is asked, where sqlglot does not see to it.
 """
@@ -22,7 +22,7 @@ from sqlglot.dialects.spark import Spark
 
 from maskwright.engines.spark.spark_session import keeping_active_session
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Arrays, texts_of
+from maskwright.engines.sql.coded_columns import Arrays, texts_of
 from maskwright.errors import Cancelled, InputError
 
 if TYPE_CHECKING:
@@ -295,6 +295,8 @@ class MaskwrightSpark(Spark):
             if kind.startswith(("FLOAT", "DOUBLE")):  # the number is computed once, whatever it takes
                 pair = f"NAMED_STRUCT('n', {inner}, 's', CAST({inner} AS STRING))"
                 return f"ELEMENT_AT(TRANSFORM(ARRAY({pair}), v -> {_NUMBER}), 1)"
+            if kind == "HEX":  # 0x and the digits
+                return f"CAST(CONV(SUBSTRING({inner}, 3), 16, 10) AS BIGINT)"
             if kind == "TIMESTAMP":
                 return f"CONCAT(CAST({inner} AS STRING), '+00')"
             return str(super().cast_sql(expression, safe_prefix))

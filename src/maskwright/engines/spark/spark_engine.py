@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
 from maskwright.domain.hierarchy import Hierarchy
@@ -21,7 +24,10 @@ from maskwright.engines.spark import spark_session as sessions
 from maskwright.engines.sql import clauses, coarsening, preparing, set_columns, table_queries
 from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import InputError, UsageError
+from maskwright.identifiers.date_shifts import DateOffsets
+from maskwright.identifiers.pseudonyms import Pseudonyms
 from maskwright.runtime.events import Progress
+from maskwright.runtime.time_budget import TimeBudget
 
 sessions.need_pyspark()
 
@@ -36,6 +42,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CANCEL_SECONDS = 10.0
+NOT_PERTURBED = (
+    "columns are published otherwise than they are (`publish`) by the DuckDB engine alone: groups, ranks and errors "
+    "are computed on one machine; use it, or publish these columns as they are"
+)
 
 
 class SparkEngine(SqlEngine):
@@ -88,12 +98,41 @@ class SparkEngine(SqlEngine):
         t = self._own(table)
         if not steps:
             return t
+        if preparing.redactions(t, steps):
+            raise UsageError(
+                "redact is not supported on Spark; use engine: duckdb, or redact the texts before"
+            )
         repairs = (*t.repairs, *preparing.counted_repairs(self._runner, t, steps))
         identity, name = self.fingerprint(t), self._runner.new_name("prepared")
         infos, items, parameters = preparing.prepared_columns(t, steps)
         items.append(clauses.alias(t.row_number(), t.row))
         self._runner.run(clauses.create_table(name, clauses.select(items, t.source())), parameters)
         return replace(t, columns=infos, relation=name, repairs=repairs, identity=identity)
+
+    def pseudonymise(self, table: Table, pseudonyms: Mapping[str, Pseudonyms]) -> SparkTable:
+        """The table with pseudonyms in some columns, a view that is evaluated when it is read."""
+        t, name = self._own(table), self._runner.new_name("pseudonyms")
+        more = [] if t.clean else [clauses.alias(t.row_number(), t.row)]
+        if t.times is not None:
+            more.append(clauses.alias(clauses.column(t.times, "t"), t.times))
+        infos, query, parameters = preparing.pseudonymised_columns(t, pseudonyms, more)
+        self._runner.run(clauses.create_table(name, query), parameters)
+        return replace(t, columns=infos, relation=name, typed=t.typed - pseudonyms.keys())
+
+    def shift_dates(
+        self, table: Table, columns: Sequence[str], person: str, offsets: DateOffsets
+    ) -> SparkTable:
+        """Refused: dates are moved in this process only."""
+        raise UsageError("shift_dates is not supported on Spark; use engine: duckdb")
+
+    def draw_rows(self, table: Table, most: int, person: str, draw: Pseudonyms) -> SparkTable:
+        """See `Engine.draw_rows`: a view that is evaluated when it is read."""
+        t, name = self._own(table), self._runner.new_name("drawn")
+        identity, (query, parameters) = self.fingerprint(t), preparing.drawn_rows(t, most, person, draw)
+        *columns, row = query.expressions
+        query.set("expressions", [*columns, clauses.alias(row, t.row)])
+        self._runner.run(clauses.create_table(name, query), parameters)
+        return replace(t, relation=name, identity=identity)
 
     def _open_frame(self, frame: DataFrame, reading: Reading) -> SparkTable:
         if "connect" in type(frame).__module__:
@@ -138,6 +177,20 @@ class SparkEngine(SqlEngine):
     ) -> list[Ints]:
         """Refuse: rows have no order here."""
         raise UsageError("rows have no order on Spark; audit a table with the DuckDB engine")
+
+    def row_texts(
+        self, table: Table, columns: Sequence[str], hashed: bool = False
+    ) -> tuple[dict[str, NDArray[np.object_]], NDArray[np.uint64]]:
+        """Refuse: whole columns are not fetched here."""
+        raise UsageError(NOT_PERTURBED)
+
+    def add_columns(self, table: Table, columns: Mapping[str, tuple[str, NDArray[np.object_]]]) -> SparkTable:
+        """Refuse: columns are not made on the driver."""
+        raise UsageError(NOT_PERTURBED)
+
+    def shown_columns(self, table: Table, columns: Mapping[str, str]) -> SparkTable:
+        """Refuse: there are no such columns here."""
+        raise UsageError(NOT_PERTURBED)
 
     def sample_table(self, table: Table, rows: int) -> Any:
         """Refuse: what is tried on a sample is tried with the DuckDB engine."""
@@ -256,8 +309,8 @@ class SparkEngine(SqlEngine):
         """Stop our jobs; tasks that write must have ended before their folder is removed, or they make it anew."""
         runner.session.interruptTag(self._tag)
         tracker = runner.session.sparkContext._jsc.sc().statusTracker()  # Python does not have all of it
-        end = time.monotonic() + CANCEL_SECONDS
-        while self._writing and time.monotonic() < end:
+        patience = TimeBudget(CANCEL_SECONDS, time.monotonic)
+        while self._writing and not patience.is_over:
             time.sleep(0.5)
             if not any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
                 return

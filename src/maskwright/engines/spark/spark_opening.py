@@ -30,7 +30,7 @@ from maskwright.engines.readers import csv_files as files
 from maskwright.engines.spark.runner import SparkRunner, translated_errors
 from maskwright.engines.spark.spark_session import passed_on
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Arrays, Coded, Labelled, Relation, Runner, texts_of
+from maskwright.engines.sql.coded_columns import Arrays, Coded, Labelled, Relation, Runner, texts_of
 from maskwright.errors import InputError
 
 if TYPE_CHECKING:

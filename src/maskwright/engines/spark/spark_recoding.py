@@ -28,13 +28,13 @@ from maskwright.engines.base import ColumnInfo
 from maskwright.engines.spark.runner import SparkRunner
 from maskwright.engines.spark.spark_opening import SparkCoded, SparkTable
 from maskwright.engines.sql import clauses, expansion
-from maskwright.engines.sql.coding import Arrays, Runner
-from maskwright.engines.sql.expansion import Entries, decoded
+from maskwright.engines.sql.coded_columns import Arrays, Runner
+from maskwright.engines.sql.expansion import PublishedEntries, decoded
 from maskwright.engines.sql.packed_keys import Packing
 from maskwright.engines.sql.recoding import SUPPRESSED, kept_rows, label, maps_with_codes, with_their_type
 
 if TYPE_CHECKING:
-    from maskwright.engines.sql.expansion import Entries
+    from maskwright.engines.sql.expansion import PublishedEntries
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,7 @@ def bucketize_groups(
     runner: SparkRunner, table: SparkTable, plan: GroupPlan, targets: tuple[str, str]
 ) -> list[RecodedView]:
     """Create two tables that have nothing but the group in common: each is in an order of its own."""
-    if not plan.blocks:
-        raise ValueError("there is nothing to put into the table of sensitive values")
-    apart = {name for block in plan.blocks for name in block.names}
-    others, inside = ([n for n in plan.columns if (n in apart) is here] for here in (False, True))
+    others, inside = plan.split_columns()
     purpose = "order of quasi-identifiers"
     if plan.passed:
         draft = _GroupQuery(table, plan)
@@ -140,7 +137,7 @@ class _Code:
     table: str
     packing: Packing
     digit: int
-    shown: expansion.Shown
+    shown: expansion.ShownColumn
     used: set[int]
 
 
@@ -215,14 +212,14 @@ def _rows(draft: _GroupQuery, places: bool) -> exp.Select:
     shown = [p.shown(kept) for p in plan.published]
     for i, p in enumerate(plan.published):
         used = set(np.unique(shown[i]).tolist())
-        draft.codes[p.name] = _Code(ROWS, packing, i, expansion.Shown(p.name, p.domain, p.texts), used)
+        draft.codes[p.name] = _Code(ROWS, packing, i, expansion.ShownColumn(p.name, p.domain, p.texts), used)
     known: dict[str, NDArray[Any]] = {"g": plan.groups[kept].astype(np.int32)}
     known |= {f"w{w}": word for w, word in enumerate(packing.pack(shown))}
     rows, lo = plan.rows[kept], _before(plan.rows)
     names = list(known)
     if not places and not plan.splits_units:
         return _whole_units(draft, plan.unit[kept], known)
-    first = {"first": _places(plan.groups[kept], rows)} if places else {}
+    first = {"first": _first_numbers(plan.groups[kept], rows)} if places else {}
     draft.content["runs"] = _in_pieces({"lo": lo[kept], "n": rows, **known, **first}, ("lo", "first"))
     copies = _repeated_rows("runs", "n").subquery("r", copy=False)
     items: list[exp.Expression] = [
@@ -298,7 +295,7 @@ def _block_values(draft: _GroupQuery, b: int) -> exp.Select:
     packing = Packing.of([len(domain) + 1 for domain in block.domains])
     for i, (name, domain) in enumerate(zip(block.names, block.domains, strict=True)):
         used = set(np.unique(block.codes[i]).tolist())
-        draft.codes[name] = _Code(f"b{b}", packing, i, expansion.Shown(name, domain, None), used)
+        draft.codes[name] = _Code(f"b{b}", packing, i, expansion.ShownColumn(name, domain, None), used)
     words = {f"w{w}": word for w, word in enumerate(packing.pack(block.codes))}
     draft.content[f"block{b}"] = _runs(block.groups, block.rows, words)
     key = draft.key(f"draw{b}", "values of " + "\0".join(block.names), draft.plan.key)
@@ -313,7 +310,7 @@ def _before(rows: Ints) -> Ints:
     return np.cumsum(rows) - rows
 
 
-def _places(groups: NDArray[np.int32], rows: Ints) -> Ints:
+def _first_numbers(groups: NDArray[np.int32], rows: Ints) -> Ints:
     """The first place of each entry when the entries are in the order of their groups."""
     order = np.argsort(groups, kind="stable")
     places = np.empty(len(rows), dtype=np.int64)
@@ -334,7 +331,7 @@ def _create_expanded(
     plan: GroupPlan,
     target: str,
     columns: Sequence[str],
-    parts: Sequence[Entries],
+    parts: Sequence[PublishedEntries],
     purpose: str,
 ) -> RecodedView:
     """Create the view `target`. Rows of the parts that are in the same group are matched at random.
@@ -392,7 +389,9 @@ def _sorted_joins(query: exp.Select, *names: str) -> exp.Select:
     return query
 
 
-def _match_parts(runner: Runner, target: str, parts: Sequence[Entries], key: str, purpose: str) -> None:
+def _match_parts(
+    runner: Runner, target: str, parts: Sequence[PublishedEntries], key: str, purpose: str
+) -> None:
     """Create a view with the words of all parts, row by row: `p0w0`, `p0w1` … `p1w0` …"""
     content: dict[str, Arrays] = {}
     parameters: dict[str, Any] = {}

@@ -71,7 +71,7 @@ def java_home() -> Path | None:
 
 @cache
 def _without_vectors(home: Path) -> Path:
-    """The same Java behind a script: Spark asks for a module that this one was built without, and can do without it."""
+    """A Java behind a script: Spark asks for a module that this one was built without, and can do without it."""
     folder = Path(tempfile.mkdtemp(prefix="maskwright-java-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     script = folder / "bin" / "java"

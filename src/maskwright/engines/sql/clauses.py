@@ -15,6 +15,8 @@ from sqlglot import exp, parse_one
 
 from maskwright.engines.base import ColumnInfo, Kind
 from maskwright.engines.sql.packed_keys import Packing
+from maskwright.identifiers.date_shifts import DIGITS
+from maskwright.identifiers.pseudonyms import LETTERS
 
 # What Python's str.strip removes: the same blanks on every engine.
 BLANKS = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B),
@@ -106,7 +108,7 @@ def parameter(name: str) -> exp.Placeholder:
 
 def used(expression: exp.Expression, values: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a query really has: engines refuse superfluous ones."""
-    return {p.name: values[p.name] for p in expression.find_all(exp.Placeholder)}
+    return {p.name: values[p.name] for p in expression.find_all(exp.Placeholder)} if values else {}
 
 
 def integer(value: int) -> exp.Expression:
@@ -170,6 +172,56 @@ def count_distinct(name: str) -> exp.Expression:
 def row_hash(*values: exp.Expression) -> exp.Anonymous:
     """A hash of some values in 64 bits, the engine's own: quick and not cryptographic."""
     return exp.Anonymous(this="hash", expressions=list(values))
+
+
+def row_number_within(by: Sequence[str], order: Sequence[exp.Expression]) -> exp.Expression:
+    """The number of a row among those that have the same in some columns, from 1."""
+    return exp.Window(
+        this=exp.RowNumber(), partition_by=columns(by), order=exp.Order(expressions=list(order))
+    )
+
+
+def keyed_hash(text: exp.Expression, inner: exp.Expression, outer: exp.Expression) -> exp.Expression:
+    """HMAC-SHA256 of a text in 64 hexadecimal digits, from the two padded keys (see identifiers/pseudonyms.py)."""
+    coded = exp.Encode(this=text, charset=exp.Literal.string("UTF-8"))
+    inside = _sha256(exp.DPipe(this=inner, expression=coded))
+    return _sha256(exp.DPipe(this=outer, expression=exp.Unhex(this=inside)))
+
+
+def _sha256(value: exp.Expression) -> exp.Expression:
+    return exp.SHA2(this=value, length=integer(256))
+
+
+def pseudonym(digest: exp.Expression) -> exp.Expression:
+    """The first 80 bits of hexadecimal digits in base 32 (see identifiers/pseudonyms.py)."""
+    letters: list[exp.Expression] = []
+    for begin in (1, 11):  # 40 bits each: 10 digits, 8 letters
+        part = exp.Substring(this=digest.copy(), start=integer(begin), length=integer(10))
+        value = cast(exp.DPipe(this=exp.Literal.string("0x"), expression=part), "BIGINT")
+        value.meta["of"] = "HEX"
+        for bits in range(35, -1, -5):
+            five = exp.Mod(
+                this=exp.Paren(this=exp.IntDiv(this=value.copy(), expression=integer(1 << bits))),
+                expression=integer(32),
+            )
+            place = exp.Add(this=exp.Paren(this=five), expression=integer(1))
+            letters.append(
+                exp.Substring(this=exp.Literal.string(LETTERS), start=cast(place, "INT"), length=integer(1))
+            )
+    return reduce(lambda left, right: exp.DPipe(this=left, expression=right), letters)
+
+
+def moved_day(day: exp.Expression, digest: exp.Expression, steps: int, step: int) -> exp.Expression:
+    """A date moved by the days that a keyed hash gives (see identifiers/date_shifts.py), as text."""
+    part = exp.Substring(this=digest, start=integer(1), length=integer(DIGITS))
+    value = cast(exp.DPipe(this=exp.Literal.string("0x"), expression=part), "BIGINT")
+    value.meta["of"] = "HEX"
+    place = exp.Paren(this=exp.Mod(this=value, expression=integer(2 * steps)))
+    late = exp.GTE(this=place.copy(), expression=integer(steps))
+    more = exp.Case(ifs=[exp.If(this=late, true=integer(1))], default=integer(0))
+    moved = exp.Add(this=exp.Sub(this=place, expression=integer(steps)), expression=more)
+    days = exp.Mul(this=exp.Paren(this=moved), expression=integer(step))
+    return cast(exp.Add(this=day, expression=cast(exp.Paren(this=days), "INT")), "TEXT")
 
 
 def create_table(name: str, query: exp.Expression, kind: str = "TABLE") -> exp.Create:
@@ -238,6 +290,8 @@ def text_of(value: exp.Expression, info: ColumnInfo) -> exp.Expression:
     name = info.type.upper()
     if info.kind == "text":
         return value
+    if (found := re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", name)) and found[1] == found[2] != "38":
+        value = cast(value, f"DECIMAL({int(found[1]) + 1}, {found[2]})")  # else .1 is printed, not 0.1
     text = cast(value.copy(), "TEXT")
     text.meta["of"] = name  # what engines print differently is rendered by their dialect
     if name.startswith(_FLOATS):

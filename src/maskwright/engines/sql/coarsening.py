@@ -17,7 +17,7 @@ from sqlglot import exp
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Labelled, Relation, RowRunner, Runner, refuse_unknown
+from maskwright.engines.sql.coded_columns import Labelled, Relation, RowRunner, Runner, refuse_unknown
 from maskwright.engines.sql.table_queries import level_texts
 from maskwright.errors import PolicyError
 

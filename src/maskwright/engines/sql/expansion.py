@@ -4,8 +4,8 @@ Without columns that pass through, a release is *expanded* from the plan and no 
 entries, in the order of what is published of them, are shuffled uniformly by a stream cipher with the secret key.
 What is shuffled is a function of the release alone: even somebody who could undo the shuffling would learn nothing.
 
-With such columns, the entry of each row of the source is known (see grouped.py). Both are laid side by side, row by
-row, and sorted by a place that is drawn in the same way.
+With such columns, the unit of each row of the source is looked up, and the entries of a unit are dealt to its rows at
+random. Both are laid side by side, row by row, and sorted by a place that is drawn in the same way.
 
 Rows are kept as packed codes; the published table is a query that decodes them while it is written.
 """
@@ -25,20 +25,23 @@ from maskwright.domain.exact import exact_bincount
 from maskwright.domain.recoding_plan import GroupPlan, PublishedColumn
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Arrays, Relation, RowRunner, Runner, texts_of
-from maskwright.engines.sql.packed_keys import Digits, Packing, number, numbered
+from maskwright.engines.sql.coded_columns import Arrays, Coded, Relation, RowRunner, Runner, texts_of
+from maskwright.engines.sql.packed_keys import KeyDigits, Packing, number, numbered
 from maskwright.engines.sql.passing import member, passed_texts, texts_of_rows
 from maskwright.engines.sql.recoding import Recoded, label
+from maskwright.errors import InputError
 from maskwright.kernels import randomness
 from maskwright.kernels.randomness import shuffle_within
 from maskwright.kernels.tuple_orders import items_of_owners
 
 CHUNK = 1 << 20  # rows that are made at a time
+SLICE = 1 << 22  # rows that are fetched at a time
+MOST = 2**31 - 1  # rows are numbered with four bytes
 Int32s = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownColumn:
     """A column: its values by code, and what each is published as (None: the values, in the type of the source)."""
 
     name: str
@@ -52,24 +55,24 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class PublishedEntries:
     """Distinct published entries, ascending, the group first: `rows[i]` rows show the digits of key i.
 
     `numbers` has the number of the published entry for everything that the entries were made from.
     """
 
-    columns: tuple[Shown, ...]
+    columns: tuple[ShownColumn, ...]
     packing: Packing
     keys: list[Ints]
     rows: Ints
     numbers: Int32s
 
     @staticmethod
-    def of(columns: Sequence[Shown], digits: Digits, rows: Ints) -> Entries:
+    def of(columns: Sequence[ShownColumn], digits: KeyDigits, rows: Ints) -> PublishedEntries:
         """`digits` has the groups first, then those of the columns."""
         packing = Packing.of([int(digits[0].max(initial=0)) + 1, *(c.radix for c in columns)])
         keys, numbers = number(packing.pack(digits), len(rows))
-        return Entries(
+        return PublishedEntries(
             tuple(columns),
             packing,
             keys,
@@ -101,15 +104,15 @@ class Entries:
         return set(np.unique(self.packing.unpack(self.keys, i + 1)).tolist())
 
 
-def of_rows(plan: GroupPlan) -> Entries:
+def of_rows(plan: GroupPlan) -> PublishedEntries:
     """What is known of the rows, apart from shuffled values."""
     there = plan.groups > 0
     kept = slice(None) if there.all() else np.flatnonzero(there)  # no copies where nothing is left out
     groups = plan.groups[kept]
     if plan.group_column is None and not plan.blocks:
         groups = np.zeros_like(groups)
-    columns = [Shown(p.name, p.domain, p.texts) for p in plan.published]
-    return Entries.of(columns, _OfEntries(groups, plan.published, kept), plan.rows[kept])
+    columns = [ShownColumn(p.name, p.domain, p.texts) for p in plan.published]
+    return PublishedEntries.of(columns, _OfEntries(groups, plan.published, kept), plan.rows[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +127,13 @@ class _OfEntries:
         return self.groups if i == 0 else self.published[i - 1].shown(self.kept)
 
 
-def of_block(plan: GroupPlan, b: int) -> Entries:
+def of_block(plan: GroupPlan, b: int) -> PublishedEntries:
     """The values of a block."""
     block = plan.blocks[b]
-    columns = [Shown(name, domain, None) for name, domain in zip(block.names, block.domains, strict=True)]
-    return Entries.of(columns, [block.groups, *block.codes], block.rows)
+    columns = [
+        ShownColumn(name, domain, None) for name, domain in zip(block.names, block.domains, strict=True)
+    ]
+    return PublishedEntries.of(columns, [block.groups, *block.codes], block.rows)
 
 
 def create(
@@ -137,7 +142,7 @@ def create(
     plan: GroupPlan,
     target: str,
     columns: Sequence[str],
-    parts: Sequence[Entries],
+    parts: Sequence[PublishedEntries],
     purpose: str,
     of_source: Int32s | None = None,
 ) -> Recoded:
@@ -208,7 +213,7 @@ def decoded(
     plan: GroupPlan,
     target: str,
     columns: Sequence[str],
-    parts: Sequence[Entries],
+    parts: Sequence[PublishedEntries],
     passing: Mapping[str, exp.Expression],
 ) -> tuple[tuple[ColumnInfo, ...], list[exp.Expression], frozenset[str]]:
     """What the columns of a table `x` of packed rows show: what each is, its value, and those with the source's type.
@@ -242,7 +247,7 @@ def decoded(
 def looked_up(
     runner: Runner,
     table: Relation,
-    shown: Shown,
+    shown: ShownColumn,
     used: set[int],
     code: exp.Expression,
     decode: str,
@@ -268,7 +273,7 @@ def looked_up(
     return runner.lookup(decode, code)
 
 
-def _shuffled(parts: Sequence[Entries], rng: np.random.Generator) -> Iterator[Arrays]:
+def _shuffled(parts: Sequence[PublishedEntries], rng: np.random.Generator) -> Iterator[Arrays]:
     """The words of all parts, row by row in random order: `p0w0`, `p0w1` … `p1w0` …"""
     first = parts[0].each_row()
     if len(parts) == 1:
@@ -278,7 +283,9 @@ def _shuffled(parts: Sequence[Entries], rng: np.random.Generator) -> Iterator[Ar
     return _words(parts, rows, len(first), permutation(len(first), rng))
 
 
-def _beside(parts: Sequence[Entries], of_source: Int32s, rng: np.random.Generator) -> Iterator[Arrays]:
+def _beside(
+    parts: Sequence[PublishedEntries], of_source: Int32s, rng: np.random.Generator
+) -> Iterator[Arrays]:
     """The words of all parts for the rows of the source in their order, and the `place` of each (-1: left out)."""
     group = np.append(numbered([parts[0].groups()], len(parts[0].rows))[1], -1).astype(np.int32)
     # the rows of a group take its values as they come, because those are in random order
@@ -292,7 +299,7 @@ def _beside(parts: Sequence[Entries], of_source: Int32s, rng: np.random.Generato
 
 
 def _words(
-    parts: Sequence[Entries],
+    parts: Sequence[PublishedEntries],
     rows: Sequence[Int32s],
     n: int,
     order: Int32s | None = None,
@@ -314,7 +321,7 @@ def reordered(runner: RowRunner, target: str, recoded: Recoded, key: str) -> Rec
     columns = [clauses.column(f"c{i}", "t") for i in range(len(recoded.columns))]
     before = in_their_order(runner, stored.copy(), number.copy(), columns, {})
     place = _places_of(runner, target, generator(key, f"order of rows\0{before}"))
-    chunks = ({"place": place[part["r"]]} for part in runner.slices(target, CHUNK))
+    chunks = ({"place": place[part["r"]]} for part in runner.slices(target, ["r"], CHUNK))
     runner.fill(f"{target}_rows", chunks)
     row = clauses.column("rowid", "t")
     query = clauses.side_by_side(
@@ -330,7 +337,7 @@ def _places_of(runner: RowRunner, target: str, rng: np.random.Generator) -> Int3
     if n == 0 or last + 1 == n:  # nobody is left out
         return permutation(n, rng)
     there = np.zeros(last + 1, dtype=bool)
-    for part in runner.slices(target, CHUNK):
+    for part in runner.slices(target, ["r"], CHUNK):
         there[part["r"]] = True
     place = np.zeros(last + 1, dtype=np.int32)
     place[there] = permutation(n, rng)
@@ -361,3 +368,95 @@ def permutation(n: int, rng: np.random.Generator) -> Int32s:
 def generator(key: str, purpose: str) -> np.random.Generator:
     """Random choices of their own for each purpose."""
     return randomness.random_generator(key.encode(), purpose)
+
+
+def recode_groups(runner: RowRunner, table: Relation, plan: GroupPlan, target: str) -> Recoded:
+    """One table. Shuffled values find their rows by the group."""
+    rows = of_rows(plan)
+    parts = [rows, *(of_block(plan, b) for b in range(len(plan.blocks)))]
+    of_source = _of_source(runner, table, plan, rows) if plan.passed else None
+    return create(runner, table, plan, target, plan.columns, parts, "order of rows", of_source)
+
+
+def bucketize_groups(
+    runner: RowRunner, table: Relation, plan: GroupPlan, targets: tuple[str, str]
+) -> list[Recoded]:
+    """Two tables that have nothing but the group in common: each is in an order of its own."""
+    others, inside = plan.split_columns()
+    rows = of_rows(plan)
+    of_source = _of_source(runner, table, plan, rows) if plan.passed else None
+    purpose = "order of quasi-identifiers"
+    first = create(runner, table, plan, targets[0], others, [rows], purpose, of_source)
+    values = [of_block(plan, b) for b in range(len(plan.blocks))]
+    purpose = "order of sensitive values"
+    return [first, create(runner, table, plan, targets[1], inside, values, purpose)]
+
+
+def _of_source(runner: RowRunner, table: Relation, plan: GroupPlan, shown: PublishedEntries) -> Int32s:
+    """The published entry of every row of the source; -1: it is left out."""
+    splits = plan.splits_units
+    rows, unit, n = _units(runner, table, plan, by_content=splits)
+    published = np.full(len(plan.groups), -1, dtype=np.int32)
+    published[plan.groups > 0] = shown.numbers
+    # one entry for every row, unit by unit and in random order inside each; the rows of a unit take them as they come
+    entries = np.repeat(published, plan.rows)
+    start = np.append(0, np.cumsum(exact_bincount(plan.unit, plan.rows, plan.units.codes.shape[1])))
+    if splits:  # otherwise all rows of a unit are in one entry
+        shuffle_within(generator(plan.dealing_key, "rows of a unit"), entries, start)
+    try:
+        entry = items_of_owners(unit, start, entries)
+    except ValueError:
+        raise _changed() from None
+    if rows is None:
+        return entry
+    of_source = np.full(n, -1, dtype=np.int32)
+    of_source[rows] = entry
+    return of_source
+
+
+def _units(
+    runner: RowRunner, table: Relation, plan: GroupPlan, by_content: bool
+) -> tuple[Int32s | None, Int32s, int]:
+    """The unit of every row of the source (-1: it is in none, because a value is missing), and how many rows there are.
+
+    `by_content`: the numbers of the rows that are in a unit, and their units, in the order of a hash of what passes
+    through. Then whoever puts the rows of the input into another order does not change which of them come together.
+    """
+    coded = Coded.of(table, plan.units.names, plan.units.domains)
+    packing = Packing.of(coded.radices)
+    keys = {f"k{w}": key for w, key in enumerate(packing.pack(plan.units.codes))}
+    units = keys | {"unit": np.arange(plan.units.codes.shape[1], dtype=np.int32)}
+    words = clauses.packed([coded.code(i) for i in range(len(coded.names))], packing)
+    same = [clauses.equal(clauses.column(f"k{w}", "u"), word) for w, word in enumerate(words)]
+    query = clauses.select(
+        [clauses.alias(clauses.cast(table.row_number(), "INT"), "id"), clauses.column("unit", "u")],
+        table.source(),
+        joins=[
+            *coded.joins(),
+            exp.Join(this=clauses.relation("u"), on=clauses.all_of(same) if same else exp.true()),
+        ],
+        where=[clauses.not_null(table.value(name)) for name in plan.drop_missing],
+        tables=coded.tables(),
+        order=[_content(table, plan), table.row_number()] if by_content else [],
+    )
+    [(n,)] = runner.rows(clauses.select([clauses.count()], table.source()), table.parameters)
+    if n > MOST:
+        raise InputError(f"{n:,} rows are more than this engine numbers; use --engine spark")
+    with coded.at_hand(runner, {"u": units}), runner.stored("units", query, table.parameters):
+        if by_content:
+            parts = list(runner.slices("units", ["id", "unit"], SLICE))
+            rows, unit = (np.concatenate([part[name] for part in parts]) for name in ("id", "unit"))
+            return rows, unit, n
+        unit = np.full(n, -1, dtype=np.int32)
+        for part in runner.slices("units", ["id", "unit"], SLICE):
+            unit[part["id"]] = part["unit"]
+    return None, unit, n
+
+
+def _content(table: Relation, plan: GroupPlan) -> exp.Expression:
+    """A hash of what a row shows by itself: rows with the same are interchangeable."""
+    return clauses.row_hash(*(table.text(name) for name in plan.passed))
+
+
+def _changed() -> InputError:
+    return InputError("the table is not the one that was counted: it changed while it was read; start again")

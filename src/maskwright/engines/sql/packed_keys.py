@@ -15,7 +15,7 @@ from maskwright.domain.classes import Ints
 WORD = 2**63  # a signed 64-bit integer holds keys below this on every engine
 
 
-class Digits(Protocol):
+class KeyDigits(Protocol):
     """One array of digits per attribute."""
 
     def __getitem__(self, i: int, /) -> NDArray[np.integer]: ...
@@ -30,7 +30,7 @@ class Packing:
 
     @staticmethod
     def of(radices: Sequence[int], limit: int = WORD) -> Packing:
-        """As many digits to a word as fit: one word as long as the product of the radices stays below 2^63."""
+        """The packing with as many digits to a word as fit: one word while the product of the radices is below 2^63."""
         words: list[list[int]] = []
         for i, radix in enumerate(radices):
             if words and prod(radices[j] for j in words[-1]) * radix < limit:
@@ -39,7 +39,7 @@ class Packing:
                 words.append([i])
         return Packing(tuple(radices), tuple(map(tuple, words)))
 
-    def pack(self, digits: Digits) -> list[Ints]:
+    def pack(self, digits: KeyDigits) -> list[Ints]:
         """One array per word, from one row of digits per attribute."""
         packed = []
         for word in self.words:
@@ -96,7 +96,7 @@ def number(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
 
 
 def numbered(keys: Sequence[Ints], length: int) -> tuple[list[Ints], Ints]:
-    """The same for keys that are in ascending order."""
+    """The distinct keys and the number of each, for keys that are in ascending order."""
     if not keys or not length:
         return [k[:0] for k in keys], np.zeros(length, dtype=np.int64)
     new = np.zeros(length, dtype=bool)

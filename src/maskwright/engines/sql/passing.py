@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation, RowRunner, Runner
+from maskwright.engines.sql.coded_columns import Relation, RowRunner, Runner
 from maskwright.engines.sql.table_queries import below_each_other, column_batches
 
 MEMBERS = 4096  # of an enumeration: every group of rows in a Parquet file repeats them
@@ -32,7 +32,7 @@ def passed(runner: Runner, table: Relation, name: str) -> exp.Expression:
 def passed_texts(
     runner: RowRunner, table: Relation, names: Sequence[str]
 ) -> dict[str, tuple[exp.Expression, list[str]]]:
-    """The same of many columns, each with all that is published of it in ascending order.
+    """The texts of many columns that pass through, each with all that is published of it in ascending order.
 
     None are told where these are not texts, or too many, or too many columns: a type for each would take longer than it
     saves.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from sqlglot import exp
@@ -15,11 +16,22 @@ from sqlglot import exp
 from maskwright.domain.exact import text_of
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation, Runner
+from maskwright.engines.sql.coded_columns import Relation, Runner
 from maskwright.errors import InputError
-from maskwright.prepare import DateFormats, Digits, ListCells, NumberFormat, Preparation, Repair, Span
+from maskwright.identifiers.date_shifts import DateOffsets
+from maskwright.identifiers.pseudonyms import Pseudonyms
+from maskwright.prepare import (
+    DateFormats,
+    Digits,
+    ListCells,
+    NumberFormat,
+    Preparation,
+    Redaction,
+    Repair,
+    Span,
+)
 from maskwright.prepare import repairs as words
-from maskwright.prepare.dates import MONTHS, WrittenDate
+from maskwright.prepare.date_formats import MONTHS, WrittenDate
 from maskwright.prepare.numbers import DECIMALS
 
 Preparing = Sequence[tuple[str, Preparation]]
@@ -33,7 +45,7 @@ class _Cells:
     table: Relation
     parameters: dict[str, Any] = field(default_factory=dict)
 
-    def given(self, value: str) -> exp.Expression:
+    def policy_text(self, value: str) -> exp.Expression:
         """A text of the policy, as a parameter."""
         name = f"p{len(self.parameters)}"
         self.parameters[name] = value
@@ -41,11 +53,11 @@ class _Cells:
 
     def group(self, text: exp.Expression, pattern: str, number: int) -> exp.Expression:
         """What a group of a regular expression matches; empty where it matches nothing."""
-        return _call("regexp_extract", text.copy(), self.given(pattern), clauses.integer(number))
+        return _call("regexp_extract", text.copy(), self.policy_text(pattern), clauses.integer(number))
 
     def among(self, text: exp.Expression, values: Sequence[str]) -> exp.Expression:
         """Whether a text is one of these."""
-        return exp.In(this=text.copy(), expressions=[self.given(value) for value in values])
+        return exp.In(this=text.copy(), expressions=[self.policy_text(value) for value in values])
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,115 @@ def prepared_columns(t: Relation, preparing: Preparing) -> Selected:
         columns.append(ColumnInfo(name, "text", "VARCHAR"))
         items.append(_span_rule(cells, step.between, steps).value)
     return tuple(columns), [clauses.alias(item, f"c{i}") for i, item in enumerate(items)], cells.parameters
+
+
+def pseudonymised_columns(
+    t: Relation, pseudonyms: Mapping[str, Pseudonyms], more: Sequence[exp.Expression] = ()
+) -> tuple[tuple[ColumnInfo, ...], exp.Select, dict[str, Any]]:
+    """The columns of a table that shows pseudonyms in some of them (null where missing), its query, and parameters.
+
+    `more` are further items that the query is to have.
+    """
+    parameters, made = dict(t.parameters), list[exp.Expression]()
+    inside = [clauses.alias(t.raw(info.name), f"c{i}") for i, info in enumerate(t.columns)]
+    for i, (name, function) in enumerate(pseudonyms.items()):
+        parameters |= {f"inner{i}": function.inner, f"outer{i}": function.outer}
+        keys = [clauses.parameter(f"{key}{i}") for key in ("inner", "outer")]
+        inside.append(clauses.alias(clauses.keyed_hash(t.text(name), *keys), f"h{i}"))
+    hashed = [*pseudonyms]
+    for i, info in enumerate(t.columns):
+        shown: exp.Expression = clauses.column(f"c{i}", "h")
+        if info.name in pseudonyms:
+            shown = clauses.pseudonym(clauses.column(f"h{hashed.index(info.name)}", "h"))
+        made.append(clauses.alias(shown, f"c{i}"))
+    further = [clauses.column(item.alias, "h") for item in more]
+    rows = clauses.select([*inside, *more], t.source()).subquery("h", copy=False)
+    infos = tuple(ColumnInfo(c.name, "text", "VARCHAR") if c.name in pseudonyms else c for c in t.columns)
+    return infos, clauses.select([*made, *further], rows), parameters
+
+
+def shifted_columns(
+    t: Relation, names: Sequence[str], person: str, offsets: DateOffsets
+) -> tuple[tuple[ColumnInfo, ...], exp.Select, exp.Select, dict[str, Any]]:
+    """The columns of a table with moved dates, its query, one of the rows whose dates cannot be moved, and parameters.
+
+    The second query has for each column how many of its values are no days, and for how many nobody is named.
+    """
+    parameters = {**t.parameters, "inner": offsets.draw.inner, "outer": offsets.draw.outer}
+    keys = [clauses.parameter("inner"), clauses.parameter("outer")]
+    inside = [clauses.alias(t.raw(info.name), f"c{i}") for i, info in enumerate(t.columns)]
+    inside.append(clauses.alias(clauses.keyed_hash(t.text(person), *keys), "h"))
+    made, wrong = list[exp.Expression](), list[exp.Expression]()
+    for i, info in enumerate(t.columns):
+        if info.name not in names:
+            made.append(clauses.alias(clauses.column(f"c{i}", "h"), f"c{i}"))
+            continue
+        inside.append(clauses.alias(t.text(info.name), f"d{i}"))
+        day = clauses.try_cast(clauses.column(f"d{i}", "h"), "DATE")
+        moved = clauses.moved_day(day, clauses.column("h", "h"), offsets.steps, offsets.step)
+        made.append(clauses.alias(moved, f"c{i}"))
+        text = clauses.column(f"d{i}", "h")
+        short = exp.NEQ(this=exp.Length(this=text.copy()), expression=clauses.integer(len("2026-05-31")))
+        odd = exp.And(
+            this=exp.Not(this=clauses.is_null(text)),
+            expression=exp.Paren(this=exp.Or(this=clauses.is_null(day.copy()), expression=short)),
+        )
+        nobody = exp.And(this=exp.Not(this=clauses.is_null(text.copy())),
+                         expression=clauses.is_null(clauses.column("h", "h")))  # fmt: skip
+        for condition in (odd, nobody):
+            wrong.append(exp.Sum(this=exp.Case(ifs=[exp.If(this=condition, true=clauses.integer(1))],
+                                               default=clauses.integer(0))))  # fmt: skip
+    wrong = [clauses.alias(item, f"w{i}") for i, item in enumerate(wrong)]
+    rows = clauses.select(inside, t.source()).subquery("h", copy=False)
+    infos = tuple(ColumnInfo(c.name, "text", "VARCHAR") if c.name in names else c for c in t.columns)
+    return infos, clauses.select(made, rows), clauses.select(wrong, rows.copy()), parameters
+
+
+def drawn_rows(t: Relation, most: int, person: str, draw: Pseudonyms) -> tuple[exp.Select, dict[str, Any]]:
+    """The rows of a table that are kept of each person (see `Engine.draw_rows`), with their number, and parameters.
+
+    Equal rows of a person are numbered, so that each has a draw of its own.
+    """
+    content = clauses.row_hash(*map(t.hashable, t.names))
+    first = [clauses.alias(t.raw(name), f"c{i}") for i, name in enumerate(t.names)]
+    first += [
+        clauses.alias(t.text(person), "u"),
+        clauses.alias(content, "g"),
+        clauses.alias(t.row_number(), "r"),
+    ]
+    rows = clauses.select(first, t.source()).subquery("a", copy=False)
+    alike = clauses.row_number_within(["u", "g"], [clauses.column("r")])
+    counted = clauses.select([exp.Star(), clauses.alias(alike, "o")], rows).subquery("b", copy=False)
+    parts = [
+        clauses.cast(clauses.column("g"), "TEXT"),
+        clauses.cast(clauses.column("o"), "TEXT"),
+        clauses.column("u"),
+    ]
+    message = exp.DPipe(
+        this=exp.DPipe(
+            this=parts[0], expression=exp.DPipe(this=exp.Literal.string("/"), expression=parts[1])
+        ),
+        expression=exp.DPipe(this=exp.Literal.string("/"), expression=parts[2]),
+    )
+    hashed = clauses.keyed_hash(message, clauses.parameter("inner"), clauses.parameter("outer"))
+    drawn = clauses.select([exp.Star(), clauses.alias(hashed, "h")], counted).subquery("d", copy=False)
+    place = clauses.row_number_within(["u"], clauses.columns("hr"))
+    placed = clauses.select([exp.Star(), clauses.alias(place, "n")], drawn).subquery("e", copy=False)
+    few = exp.LTE(this=clauses.column("n"), expression=clauses.integer(most))
+    kept = exp.Or(this=few, expression=clauses.is_null(clauses.column("u")))
+    names = clauses.columns([*(f"c{i}" for i in range(len(t.names))), "r"])
+    query = clauses.select(names, placed, where=[kept], order=[clauses.column("r")])
+    return query, {**t.parameters, "inner": draw.inner, "outer": draw.outer}
+
+
+def redactions(t: Relation, preparing: Preparing) -> dict[str, Redaction]:
+    """The functions that an engine must have before the columns of a table are prepared, by their names."""
+    forms = [step.redact for name, step in preparing if step.redact is not None and name in t.names]
+    return {_function_name(form): form for form in forms}
+
+
+def _function_name(form: Redaction) -> str:
+    return f"redacted_{sha256(form.model_dump_json().encode()).hexdigest()[:16]}"
 
 
 def counted_repairs(runner: Runner, t: Relation, preparing: Preparing) -> tuple[Repair, ...]:
@@ -118,9 +239,9 @@ def _rule(cells: _Cells, text: exp.Expression, step: Preparation) -> _Rule:
         whats.append((cells.among(text, step.missing), _said(words.MISSING)))
     for meant, others in step.spellings.items():
         if others:
-            values.append((cells.among(text, others), cells.given(meant)))
+            values.append((cells.among(text, others), cells.policy_text(meant)))
             whats.append((cells.among(text, others), _said(words.SPELLED)))
-        values.append((cells.among(text, [meant]), cells.given(meant)))
+        values.append((cells.among(text, [meant]), cells.policy_text(meant)))
         whats.append((cells.among(text, [meant]), _said("")))
     if not values:
         return kind
@@ -143,7 +264,7 @@ def _number_rule(cells: _Cells, text: exp.Expression, form: NumberFormat) -> _Ru
     """Whole part and decimals without marks, zeros that say nothing, and signs; times the factor of the unit."""
     sign, whole, decimals, unit = (cells.group(text, form.pattern, i) for i in range(1, 5))
     for mark in form.thousands:
-        whole = _call("replace", whole, cells.given(mark), _said(""))
+        whole = _call("replace", whole, cells.policy_text(mark), _said(""))
     plain = _plain_number(sign, whole, decimals)
     there = exp.NEQ(this=_joined(whole.copy(), decimals.copy()), expression=_said(""))
     value: exp.Expression = clauses.case((there, plain), otherwise=exp.null())
@@ -151,7 +272,7 @@ def _number_rule(cells: _Cells, text: exp.Expression, form: NumberFormat) -> _Ru
     if scaled:
         short = exp.LTE(this=exp.Length(this=decimals.copy()), expression=clauses.integer(DECIMALS))
         branches = [
-            (clauses.all_of([clauses.equal(unit.copy(), cells.given(u)), short.copy()]),
+            (clauses.all_of([clauses.equal(unit.copy(), cells.policy_text(u)), short.copy()]),
              _scaled(value.copy(), text_of(f)))
             for u, f in scaled
         ]  # fmt: skip
@@ -248,9 +369,9 @@ def _digit_rule(cells: _Cells, text: exp.Expression, form: Digits) -> _Rule:
 def _list_rule(cells: _Cells, text: exp.Expression, form: ListCells) -> _Rule:
     """The list with one separator; its first value; or the number of its values."""
     value: exp.Expression = text.copy()
-    first = cells.given(form.separators[0])
+    first = cells.policy_text(form.separators[0])
     for other in form.separators[1:]:
-        value = _call("replace", value, cells.given(other), first.copy())
+        value = _call("replace", value, cells.policy_text(other), first.copy())
     if form.keep == "first":
         value = _call("split_part", value, first.copy(), clauses.integer(1))
         value = exp.Nullif(this=exp.Trim(this=value), expression=_said(""))
@@ -262,6 +383,12 @@ def _list_rule(cells: _Cells, text: exp.Expression, form: ListCells) -> _Rule:
         size = clauses.cast(exp.ArraySize(this=there), "TEXT")
         value = clauses.case((clauses.not_null(text.copy()), size), otherwise=exp.null())
     return _Rule(value, _changed(text, value, words.LIST))
+
+
+def _redaction_rule(_cells: _Cells, text: exp.Expression, form: Redaction) -> _Rule:
+    """The text without what a program took out of it; null where the program failed."""
+    value = _call(_function_name(form), text.copy())
+    return _Rule(value, _changed(text, value, words.REDACTED))
 
 
 def _span_rule(cells: _Cells, span: Span, steps: Mapping[str, Preparation]) -> _Rule:
@@ -289,6 +416,7 @@ def _months(start: exp.Expression, end: exp.Expression) -> exp.Expression:
     """Whole months from one day to another."""
 
     def part(day: exp.Expression, first: int, length: int) -> exp.Expression:
+        """A number in the text of a day: its year, its month."""
         text = clauses.cast(day.copy(), "TEXT")
         piece = exp.Substring(this=text, start=clauses.integer(first), length=clauses.integer(length))
         return clauses.cast(piece, "INT")
@@ -310,7 +438,7 @@ def _end_of(cells: _Cells, name: str, span: Span, steps: Mapping[str, Preparatio
         step = steps.get(name)
         shown = text if step is None else _shown(cells, text, step)
     else:
-        shown = cells.given(name)
+        shown = cells.policy_text(name)
     day = exp.Substring(this=shown, start=clauses.integer(1), length=clauses.integer(10))
     return clauses.try_cast(day, "DATE")
 
@@ -320,6 +448,7 @@ KINDS: dict[str, Callable[..., _Rule]] = {
     "dates": _date_rule,
     "digits": _digit_rule,
     "lists": _list_rule,
+    "redact": _redaction_rule,
 }
 
 

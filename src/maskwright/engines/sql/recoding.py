@@ -12,7 +12,7 @@ from maskwright.domain.hierarchy import TOP
 from maskwright.domain.recoding_plan import ColumnMap, Plan
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Arrays, Coded, Relation, RowRunner
+from maskwright.engines.sql.coded_columns import Arrays, Coded, Relation, RowRunner
 from maskwright.engines.sql.packed_keys import Packing, number
 from maskwright.engines.sql.passing import member, passed_texts, texts_of_rows
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from maskwright.domain.value_sets import SetColumn
 from maskwright.engines.base import ColumnInfo, Domain
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Relation, Runner
+from maskwright.engines.sql.coded_columns import Relation, Runner
 from maskwright.errors import InputError
 
 Selected = tuple[tuple[ColumnInfo, ...], list[exp.Expression], dict[str, Any]]  # columns, items, parameters

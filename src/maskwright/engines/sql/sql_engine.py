@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.domain.classes import Ints, ValueCounts
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, numbered_values, sorted_distinct
 from maskwright.domain.summary import Joint, Owned, Shared, Summary, personal_cells
-from maskwright.engines.base import Domain, SummarySpec, Table
+from maskwright.engines.base import Domain, Row, SummarySpec, Table, Wanted
 from maskwright.engines.sql import clauses, set_columns, table_queries
-from maskwright.engines.sql.coding import Coded, Relation, Runner, check_known
+from maskwright.engines.sql.coded_columns import Coded, Relation, Runner, check_known
 from maskwright.engines.sql.packed_keys import Packing, ascending, number, numbered
 from maskwright.errors import InputError
 
@@ -113,134 +113,79 @@ def _of_people(runner: Runner, table: Relation, spec: SummarySpec, coded: Coded)
         if spec.drop_missing
         else [],
     )
-    with runner.stored("coded", query, table.parameters):
-        everything = clauses.select([exp.Star()], clauses.relation("coded"))
-        pairs = clauses.count_by(everything, [*q, "u"], clauses.alias(clauses.count(), "r"))
-        with runner.stored("pairs", pairs, {}), runner.stored("persons", _persons(), {}):
-            return _count_people(runner, table, spec, coded, packing, q, s)
-
-
-def _count_people(
-    runner: Runner,
-    table: Relation,
-    spec: SummarySpec,
-    coded: Coded,
-    packing: Packing,
-    q: list[str],
-    s: list[str],
-) -> Summary:
-    everything = clauses.select([exp.Star()], clauses.relation("coded"))
-    by_tuple = runner.arrays(clauses.count_by(everything, [*q, *s]), {})
-    width = len(spec.attributes)
-    keys = [by_tuple[w].astype(np.int64) for w in q]
-    digits = [packing.unpack(keys, i) for i in range(width)] + [by_tuple[c] for c in s]
-    check_known(runner, coded, digits, width)
-    counts = by_tuple["n"].astype(np.int64)
-    tuples, owner = number(keys, len(counts))
-    n = int(owner.max()) + 1 if len(owner) else 0
-
-    def fetch(source: str, columns: list[str], shared: bool) -> list[Ints]:
-        """Distinct combinations of columns over the people in several tuples, or counts over the others."""
-        one = clauses.equal(clauses.column("tuples"), clauses.integer(1))
-        joined = clauses.select(
-            clauses.columns([*q, *columns, "p"]),
-            clauses.relation(source),
-            joins=[exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])],
-            where=[exp.Not(this=one) if shared else one],
-            distinct=shared,
-        )
-        people = clauses.alias(clauses.count_distinct("p"), "n")
-        found = runner.arrays(joined if shared else clauses.count_by(joined, [*q, *columns], people), {})
-        index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p" if shared else "n"]))
-        parts = [index, *(found[c].astype(np.int64) for c in [*columns, "p" if shared else "n"])]
-        order = np.lexsort(tuple(reversed(parts)))  # the same order on every run
-        return [part[order] for part in parts]
-
-    index, alone = fetch("pairs", [], False)
-    sizes = exact_bincount(index, alone, n)
-    sensitive, values = {}, {}
-    for column, spec_ in zip(s, spec.sensitive, strict=True):
-        at, code, found = fetch("coded", [column], False)
-        sensitive[spec_.name] = ValueCounts.collect(spec_.values, n, at, code, found, spec_.ordered)
-        at, code, person = fetch("coded", [column], True)
-        values[spec_.name] = (at, person, code)
-    at, person = fetch("pairs", [], True)
-    shared = None
-    if len(at):
-        # persons are numbered 0.. among those in several tuples only
-        numbers = np.unique(person)
-        values = {k: (t, np.searchsorted(numbers, p), c) for k, (t, p, c) in values.items()}
-        shared = Shared(at, np.searchsorted(numbers, person), len(numbers), values)
-    owned = _owned(runner, tuples, q)
-    personal, names = _personal(runner, tuples, q, s, spec.named)
-    by_rows = {
-        spec_.name: ValueCounts.collect(
-            spec_.values, n, owner, by_tuple[column].astype(np.int64), counts, spec_.ordered
-        )
-        for column, spec_ in zip(s, spec.sensitive, strict=True)
-    }
-    all_rows = runner.rows(clauses.select([clauses.count()], table.source()), table.parameters)[0][0]
-    dropped = int(all_rows - counts.sum())
-    return Summary(
-        tuple(spec.attributes), _codes(coded, width, tuples, n), exact_bincount(owner, counts, n), sizes, sensitive,
-        shared, dropped, None, replace(owned, values=by_rows), personal=personal, names=names,
-    )  # fmt: skip
-
-
-def _owned(runner: Runner, tuples: list[Ints], q: list[str]) -> Owned:
-    """How many rows each person has in each tuple."""
-    using = [exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])]
-    found = runner.arrays(
-        clauses.select(clauses.columns([*q, "p", "r"]), clauses.relation("pairs"), joins=using), {}
+    with runner.stored("coded", query, table.parameters), runner.stored("persons", _persons(), {}):
+        using = [exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])]
+        rows = clauses.select(clauses.columns([*q, *s, "p"]), clauses.relation("coded"), joins=using)
+        found = runner.arrays(clauses.count_by(rows, [*q, *s, "p"]), {})
+        names = None
+        if spec.named:
+            names = runner.arrays(
+                clauses.select(clauses.columns(["p", "u"]), clauses.relation("persons")), {}
+            )
+    keys = [found[w].astype(np.int64, copy=False) for w in q]
+    codes_of = np.array([found[c] for c in s], dtype=np.int32).reshape(len(s), len(found["n"]))
+    check_known(runner, coded, [*(packing.unpack(keys, i) for i in range(width)), *codes_of], width)
+    tuples, owner = number(keys, len(found["n"]))
+    cells = Joint(
+        owner, codes_of, found["n"].astype(np.int64, copy=False), found["p"].astype(np.int64, copy=False) - 1
     )
-    index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p"]))
-    numbers, person = np.unique(found["p"].astype(np.int64), return_inverse=True)
-    order = np.lexsort((person.reshape(-1), index))  # the same order on every run
-    rows = found["r"].astype(np.int64)
-    return Owned(index[order], person.reshape(-1)[order], rows[order], len(numbers))
+    n = int(owner.max()) + 1 if len(owner) else 0
+    all_rows = runner.rows(clauses.select([clauses.count()], table.source()), table.parameters)[0][0]
+    summary = _counted_people(spec, _codes(coded, width, tuples, n), cells)
+    summary = replace(summary, dropped_missing=int(all_rows - cells.rows.sum()))
+    assert cells.people is not None  # noqa: S101 - for the type checker
+    joint, rank = personal_cells(owner, codes_of, cells.rows, cells.people)
+    if names is None:
+        return replace(summary, personal=joint)
+    listed = np.empty(len(rank), dtype=object)
+    listed[rank[names["p"].astype(np.int64) - 1]] = names["u"]
+    return replace(summary, personal=joint, names=tuple(listed.tolist()))
 
 
-def _personal(
-    runner: Runner, tuples: list[Ints], q: list[str], s: list[str], named: bool
-) -> tuple[Joint, tuple[str, ...] | None]:
-    """The cells of each person, and the names of the persons where they are wanted."""
-    using = [exp.Join(this=clauses.relation("persons"), using=[exp.to_identifier("u", quoted=True)])]
-    rows = clauses.select(clauses.columns([*q, *s, "p"]), clauses.relation("coded"), joins=using)
-    found = runner.arrays(clauses.count_by(rows, [*q, *s, "p"]), {})
-    index = _locate(tuples, [found[w].astype(np.int64) for w in q], len(found["p"]))
-    values = np.array([found[c] for c in s], dtype=np.int32).reshape(len(s), len(index))
-    counts, codes = found["n"].astype(np.int64), found["p"].astype(np.int64)
-    numbers, person = np.unique(codes, return_inverse=True)
-    joint, rank = personal_cells(index, values, counts, person.reshape(-1))
-    if not named:
-        return joint, None
-    listed = runner.arrays(clauses.select(clauses.columns(["p", "u"]), clauses.relation("persons")), {})
-    names = np.empty(len(numbers), dtype=object)
-    names[rank[np.searchsorted(numbers, listed["p"].astype(np.int64))]] = listed["u"]
-    return joint, tuple(names.tolist())
+def _counted_people(spec: SummarySpec, codes: NDArray[np.int32], cells: Joint) -> Summary:
+    """The people of each tuple, apart from those who are in several tuples, from the cells of each person."""
+    assert cells.people is not None  # noqa: S101 - for the type checker
+    n, n_people = codes.shape[1], int(cells.people.max(initial=-1)) + 1
+    pairs, owner = numbered_values(cells.tuples * n_people + cells.people)
+    at, person = pairs // max(n_people, 1), pairs % max(n_people, 1)
+    owned = Owned(at, person, exact_bincount(owner, cells.rows, len(pairs)), n_people)
+    several = np.bincount(person, minlength=n_people) > 1
+    sizes = np.bincount(at[~several[person]], minlength=n).astype(np.int64)
+    place = np.cumsum(several) - 1  # persons in several tuples are numbered among themselves
+    in_several = several[cells.people]
+    sensitive, values, by_rows = {}, {}, {}
+    for codes_here, spec_ in zip(cells.values, spec.sensitive, strict=True):
+        radix = len(spec_.values) + 1
+        code = codes_here.astype(np.int64)
+        by_rows[spec_.name] = ValueCounts.collect(
+            spec_.values, n, cells.tuples, code, cells.rows, spec_.ordered
+        )
+        once = sorted_distinct((owner * radix + code)[~in_several])
+        here = at[once // radix]
+        ones = np.ones(len(once), dtype=np.int64)
+        sensitive[spec_.name] = ValueCounts.collect(spec_.values, n, here, once % radix, ones, spec_.ordered)
+        held = sorted_distinct((owner * radix + code)[in_several])
+        pair, code = held // radix, held % radix
+        order = np.lexsort((place[person[pair]], code, at[pair]))
+        values[spec_.name] = (at[pair][order], place[person[pair]][order], code[order])
+    shared = None
+    if several.any():
+        there = several[person]
+        shared = Shared(at[there], place[person[there]], int(several.sum()), values)
+    rows = exact_bincount(cells.tuples, cells.rows, n)
+    return Summary(
+        tuple(spec.attributes), codes, rows, sizes, sensitive, shared, owned=replace(owned, values=by_rows)
+    )
 
 
 def _persons() -> exp.Select:
-    """Each person with the number of tuples, and a number that does not follow the order of the names."""
-    order = exp.Order(expressions=[exp.MD5(this=clauses.column("u")), clauses.column("u")])
-    pairs = clauses.select([exp.Star()], clauses.relation("pairs"))
+    """Each person with a number that does not follow the order of the names."""
+    order = exp.Order(expressions=[clauses.row_hash(clauses.column("u")), clauses.column("u")])
+    everybody = clauses.select([clauses.column("u")], clauses.relation("coded"), distinct=True)
     return clauses.select(
-        [
-            clauses.column("u"),
-            clauses.alias(clauses.column("n"), "tuples"),
-            clauses.alias(exp.Window(this=exp.RowNumber(), order=order), "p"),
-        ],
-        clauses.count_by(pairs, ["u"]).subquery("c", copy=False),
+        [clauses.column("u"), clauses.alias(exp.Window(this=exp.RowNumber(), order=order), "p")],
+        everybody.subquery("c", copy=False),
     )
-
-
-def _locate(tuples: list[Ints], keys: list[Ints], length: int) -> Ints:
-    """The number of each key among the tuples, where all of them occur."""
-    if not keys:
-        return np.zeros(length, dtype=np.int64)
-    n = len(tuples[0])
-    both = [np.concatenate([t, k]) for t, k in zip(tuples, keys, strict=True)]
-    return number(both, n + length)[1][n:]
 
 
 class SqlEngine(ABC):
@@ -281,9 +226,15 @@ class SqlEngine(ABC):
         """See `Engine.sample`."""
         return table_queries.sample(self._runner, self._own(table), rows, columns)
 
-    def uniqueness(self, table: Table, columns: Sequence[str]) -> tuple[int, int, int]:
+    def look_up(self, table: Table, wanted: Wanted, first: int, rows: int) -> tuple[list[Row], int]:
+        """See `Engine.look_up`."""
+        return table_queries.look_up(self._runner, self._own(table), wanted, first, rows)
+
+    def uniqueness(
+        self, table: Table, columns: Sequence[str], person: str | None = None
+    ) -> tuple[int, int, int]:
         """See `Engine.uniqueness`."""
-        return table_queries.uniqueness(self._runner, self._own(table), columns)
+        return table_queries.uniqueness(self._runner, self._own(table), columns, person)
 
     def lone_values(self, table: Table, columns: Sequence[str], beside: Sequence[str] = ()) -> list[int]:
         """See `Engine.lone_values`."""

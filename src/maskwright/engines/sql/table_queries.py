@@ -10,9 +10,9 @@ from decimal import Decimal
 from sqlglot import exp
 
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.engines.base import ColumnInfo, Domain, SummarySpec
+from maskwright.engines.base import ColumnInfo, Domain, Match, Row, SummarySpec, Wanted
 from maskwright.engines.sql import clauses
-from maskwright.engines.sql.coding import Labelled, Relation, Runner
+from maskwright.engines.sql.coded_columns import Labelled, Relation, Runner
 
 CELLS = 500_000  # so many are looked at with one query; columns of more rows are quicker one by one
 TOGETHER = 100  # columns
@@ -57,6 +57,39 @@ def domain_of(counted: Iterable[tuple[str | None, int]], limit: int | None = Non
     return Domain(tuple(values), tuple(rows[v] for v in values), missing, numeric)
 
 
+def look_up(runner: Runner, t: Relation, wanted: Wanted, first: int, rows: int) -> tuple[list[Row], int]:
+    """See `Engine.look_up`."""
+    parameters = {f"w{i}": text for i, (_, _, text) in enumerate(wanted.having)}
+    where = [_matching(t.text(name), how, f"w{i}") for i, (name, how, _) in enumerate(wanted.having)]
+    order: list[exp.Expression] = []
+    if wanted.order is not None:
+        text = t.text(wanted.order)
+        keys = [clauses.try_cast(text, "DOUBLE"), text.copy()]
+        order = [exp.Ordered(this=key, desc=wanted.descending, nulls_first=False) for key in keys]
+    order.append(t.row_number())
+    query = clauses.select(
+        [t.text(n) for n in wanted.columns], t.source(), where=where, order=order, limit=rows
+    )
+    found = runner.rows(query.offset(first, copy=False), {**t.parameters, **parameters})
+    count = clauses.select([clauses.count()], t.source(), where=[w.copy() for w in where])
+    [(number,)] = runner.rows(count, {**t.parameters, **parameters})
+    return [dict(zip(wanted.columns, row, strict=True)) for row in found], int(number)
+
+
+def _matching(text: exp.Expression, how: Match, name: str) -> exp.Expression:
+    """The condition that a cell matches the parameter of that name."""
+    given: exp.Expression = clauses.parameter(name)
+    if how == "missing":
+        return clauses.is_null(text)
+    if how == "is":
+        return clauses.equal(text, given)
+    if how == "holds":
+        place = exp.StrPosition(this=exp.Lower(this=text), substr=exp.Lower(this=given))
+        return exp.GT(this=place, expression=clauses.integer(0))
+    compared = exp.GTE if how == "least" else exp.LTE
+    return compared(this=clauses.try_cast(text, "DOUBLE"), expression=clauses.try_cast(given, "DOUBLE"))
+
+
 def sample(
     runner: Runner, t: Relation, rows: int, columns: Sequence[str] | None = None
 ) -> list[dict[str, str | None]]:
@@ -92,7 +125,7 @@ def column_batches(runner: Runner, t: Relation, names: Sequence[str]) -> Iterato
     most = max(1, min(TOGETHER, CELLS // max(1, row_count(runner, t))))
     batch: list[str] = []
     for name in names:
-        if batch and (len(batch) == most or not _alike(t.info(batch[0]), t.info(name))):
+        if batch and (len(batch) == most or not _same_type(t.info(batch[0]), t.info(name))):
             yield batch
             batch = []
         batch.append(name)
@@ -100,7 +133,7 @@ def column_batches(runner: Runner, t: Relation, names: Sequence[str]) -> Iterato
         yield batch
 
 
-def _alike(first: ColumnInfo, second: ColumnInfo) -> bool:
+def _same_type(first: ColumnInfo, second: ColumnInfo) -> bool:
     return first.type == second.type and first.kind != "other"
 
 
@@ -175,9 +208,17 @@ def below_each_other(t: Relation, names: Sequence[str]) -> list[exp.Expression]:
     return [clauses.alias(array, name) for array, name in zip(unnested, "gi", strict=True)]
 
 
-def uniqueness(runner: Runner, t: Relation, columns: Sequence[str]) -> tuple[int, int, int]:
-    """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination)."""
-    groups = _canonical_groups(t, columns).subquery("g", copy=False)
+def uniqueness(
+    runner: Runner, t: Relation, columns: Sequence[str], person: str | None = None
+) -> tuple[int, int, int]:
+    """(number of distinct combinations, rows whose combination is unique, rows of the rarest combination).
+
+    With the column that tells persons apart, people are counted instead of rows.
+    """
+    counted = _canonical_groups(t, [*columns, *([person] if person else [])])
+    if person:
+        counted = clauses.count_by(counted, [f"g{i}" for i in range(len(columns))])
+    groups = counted.subquery("g", copy=False)
     alone = clauses.equal(clauses.column("n"), clauses.integer(1))
     ones = exp.Count(this=clauses.case((alone, clauses.integer(1)), otherwise=exp.null()))
     least = exp.Min(this=clauses.column("n"))

@@ -55,9 +55,10 @@ class LibraryEntry:
         for span, label in self.data["ranges"].items():
             first, _, last = span.partition("-")
             if first <= code <= (last or first):
-                tens = (f"{code[:-1]}0-{code[:-1]}9",) if "tens" in self.data else ()
+                block = (_block_of(self.name, code),) if "blocks" in self.data else ()
+                finer = (code + found[2],) if found.re.groups > 1 else ()
                 above = _tree_of(self.data["above"])[_key(label)] if "above" in self.data else ()
-                return (code, *tens, label, *above)
+                return (*finer, code, *block, label, *above)
         return None
 
 
@@ -96,6 +97,24 @@ def _tree_of(name: str) -> dict[str, Labels]:
                 words = member.split(" ", codes)
                 found |= {_key(text): (group, top) for text in words}
     return found | {_key(text): found[_key(code)] for text, code in data.get("also", {}).items()}
+
+
+@cache
+def _blocks_of(name: str) -> list[tuple[str, str]]:
+    """The blocks of codes, as first and last code, in order."""
+    spans = [span.partition("-") for listed in library_entry(name).data["blocks"].values() for span in listed]
+    return sorted((first, last or first) for first, _, last in spans)
+
+
+def _block_of(name: str, code: str) -> str:
+    """The block that a code lies in; a code of none is a block of its own."""
+    elsewhere = library_entry(name).data.get("also", {}).get(code)
+    if elsewhere is not None:
+        return str(elsewhere)
+    first, last = max(((a, b) for a, b in _blocks_of(name) if a <= code), default=("", ""))
+    if not first or code > last:
+        return code
+    return first if first == last else f"{first}-{last}"
 
 
 def _between(number: int | Fraction, cuts: Sequence[str], whole: bool) -> str:

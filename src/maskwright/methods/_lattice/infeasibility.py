@@ -1,4 +1,4 @@
-"""Why no node satisfies a policy: which requirement fails, how close it came, and what would do."""
+"""Why no node satisfies a policy: which requirement fails, how close it came, and what would work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def too_much_suppressed(
     models = ", ".join(_model_text(m) for m in task.search) or "the policy"
     return PolicyNotMet(
         f"{models} cannot be met with {allowed}: the best node suppresses {suppressed} rows ({percent}); "
-        f"suppression: {share_text(suppressed, total)} would do",
+        f"suppression: {share_text(suppressed, total)} would suffice",
         f"levels of that node: {lattice.names(node)}",
     )
 
@@ -69,7 +69,9 @@ def no_node_error(task: Task, evaluator: Evaluator, lattice: Lattice) -> PolicyN
                 f"{_model_text(model)}: {where} the table has {people} people; the largest k possible is {people}"
             )
         setting = model.nearest(classes, task.context)
-        return PolicyNotMet(f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else ""))
+        return PolicyNotMet(
+            f"{where}, {verdict.sentence()}" + (f"; {setting} would suffice" if setting else "")
+        )
     star = (
         " and the starred rows must satisfy the policy too; suppressed_rows: drop may do"
         if problem.star

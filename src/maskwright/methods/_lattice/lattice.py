@@ -77,7 +77,7 @@ class Lattice:
         """The places of a node's levels among the allowed ones, by its number."""
         return tuple(number // s % n for s, n in zip(self.strides, self.shape, strict=True))
 
-    def places(self, numbers: Ints) -> NDArray[np.int64]:
+    def level_indices(self, numbers: Ints) -> NDArray[np.int64]:
         """The place of each node in `allowed`, one row per attribute."""
         return np.array(
             [numbers // stride % size for stride, size in zip(self.strides, self.shape, strict=True)],

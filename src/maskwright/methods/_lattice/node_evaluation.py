@@ -7,11 +7,13 @@ more before it is published.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes, Ints, Originals
+from maskwright.domain.guards import merged_guards
 from maskwright.domain.method import Task
 from maskwright.domain.model import Context, Model
 from maskwright.domain.references import count_matches
@@ -54,10 +56,20 @@ class Evaluator:
             for m in task.search
         )
 
+    @cached_property
+    def _by_size(self) -> Evaluator:
+        """The same without sensitive values, which take longest to count, where the search does not look at them."""
+        summary = self.task.summary
+        if not summary.sensitive or any(m.about != "quasi-identifiers" for m in self.task.search):
+            return self
+        return Evaluator(
+            replace(self.task, summary=replace(summary, sensitive={})), self.problem, self.allowed
+        )
+
     def check(self, places: tuple[int, ...]) -> Check:
         """Check the node at these places among the allowed levels."""
         node = tuple(levels[place] for levels, place in zip(self.allowed, places, strict=True))
-        found = self.evaluate(node)
+        found = self._by_size.evaluate(node)
         first = np.zeros(found.classes.n, dtype=np.int64)
         first[found.group_of[::-1]] = np.arange(len(found.group_of))[::-1]
         return summarise_node(self.problem, places, first, found.classes.rows, found.outcome)
@@ -78,10 +90,12 @@ class Evaluator:
         )
 
     def _verdicts(self, classes: Classes) -> tuple[Bools, Ints]:
-        """Which classes pass every model, and what failing classes must lose at least."""
+        """Which classes pass every model that decides class by class, and what failing classes must lose at least."""
         passes = np.ones(classes.n, dtype=bool)
         lost = np.zeros(classes.n, dtype=np.int64)
         for model in self.task.search:
+            if not model.is_local():
+                continue  # what it says of a class depends on which others are dropped
             ok = model.passing(classes, self.task.context)
             passes &= ok
             lost = np.maximum(lost, self._must_lose(model, classes, ok))
@@ -95,8 +109,6 @@ class Evaluator:
             rules = tuple(r for r in rules or () if r.adds_up)
         if rules is not None:
             return _max_of([decide_classes(rule, classes)[1] for rule in rules], none)
-        if not model.is_local():
-            return none
         if model.hereditary:
             return np.where(ok, 0, classes.rows)
         return np.where(ok, 0, 1) if model.merge_safe else none
@@ -109,7 +121,7 @@ class Evaluator:
             kept = classes.take(passes)
             ok = np.ones(kept.n, dtype=bool)
             for model in self.task.search:
-                ok &= model.passing(kept, self.task.context)
+                ok &= model.surviving(kept, self.task.context)
             if ok.all():
                 break
             passes = passes.copy()
@@ -149,6 +161,8 @@ def _furnish(task: Task, node: Node, group_of: Ints, classes: Classes, starred: 
         classes = replace(classes, originals=Originals.of(group_of, task.summary.sizes, classes.n))
     if "sample" in needs and task.summary.weights is not None:
         classes = replace(classes, weights=weight_totals(group_of, task.summary.weights, classes.n))
+    if "guards" in needs:
+        classes = replace(classes, guards=merged_guards(task.summary.guards, group_of))
     if needs & {"labels", "population"}:
         classes = replace(
             classes,

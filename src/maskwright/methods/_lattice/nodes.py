@@ -25,23 +25,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, cmp_to_key
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from maskwright.domain.classes import Ints
 from maskwright.domain.hierarchy import Hierarchy
-from maskwright.domain.method import Decisions, Method, RowShare, Task
+from maskwright.domain.method import Task
 from maskwright.domain.model import Model
-from maskwright.errors import MaskwrightError, NotVerified, PolicyError, PolicyNotMet
+from maskwright.errors import MaskwrightError, PolicyError
 from maskwright.kernels.node_check import Check, Checks, NodeProblem
 from maskwright.methods._lattice import infeasibility
 from maskwright.methods._lattice.lattice import Lattice, Node
 from maskwright.methods._lattice.node_evaluation import Evaluator
-from maskwright.methods._lattice.objectives import Bounds, ObjectiveName, Vector, build_objective
-from maskwright.methods._rows.anatomize import Anatomize, no_stars_in_buckets
+from maskwright.methods._lattice.objectives import Bounds, Vector, build_objective
 from maskwright.methods.optimal_lattice import OptimalLattice
 
 
@@ -137,46 +135,6 @@ def max_groups(frequencies: Sequence[Sequence[int]], p: int) -> int | None:
 
 LISTED = 2_000_000  # the largest lattice that is listed as a whole
 FAR = np.int64(1 << 40)
-
-
-class NodeSearch(Method):
-    """The options of searches that list the whole lattice."""
-
-    objective: ObjectiveName = "information-loss"
-    suppression: RowShare = Field(default=0, validate_default=True)
-    suppress: Literal["small-classes", "failing-classes"] = "small-classes"
-    suppressed_rows: Literal["drop", "star"] = "drop"
-    anatomize: Anatomize = None
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> NodeSearch:
-        return no_stars_in_buckets(self)
-
-    def decisions(self) -> Decisions:
-        """One node for all tuples, blind without models of values."""
-        drops = self.suppress == "failing-classes" and self.suppression > 0
-        return Decisions(blind=True, shape="node", by_tuples=True, drops_failing=drops)
-
-    def most_left_out(self, task: Task) -> int | None:
-        """The rows that may be suppressed."""
-        return int(self.suppression * task.summary.n_rows)
-
-    def optimal(self) -> OptimalLattice:
-        """The optimal search with the same options: it knows how to check a node, and how to refuse."""
-        return OptimalLattice(
-            objective=self.objective,
-            suppression=self.suppression,
-            suppress=self.suppress,
-            suppressed_rows=self.suppressed_rows,
-        )
-
-    def refuse(self, task: Task) -> MaskwrightError:
-        """Why no node satisfies the policy."""
-        try:
-            found = self.optimal().group(task)
-        except PolicyNotMet as problem:
-            return problem
-        return NotVerified(f"{self.name} missed the node {list(found.levels or ())}; please report this")
 
 
 class CheckedNode(NamedTuple):

@@ -41,8 +41,10 @@ def by_height(nodes: Nodes, a: int, b: int) -> bool:
 def rival_nodes(task: Task, node: Node, method: OptimalLattice, before: Before) -> list[Rival] | None:
     """The nodes that come before a published one and fail for their values; None where that cannot be said."""
     looked = [m for m in task.search if m.about == "sensitive"]
-    if not all(m.is_local() and not m.needs() for m in looked) or task.summary.shared is not None:
+    if any(m.needs() for m in looked) or task.summary.shared is not None:
         return None
+    if method.suppression and not all(m.is_local() for m in looked):
+        return None  # what is left of a node depends on the other classes
     if method.suppress == "failing-classes" and method.suppression:
         return None
     blind = replace(task, search=[m for m in task.search if m.about != "sensitive"])
@@ -65,7 +67,7 @@ def _before(nodes: Nodes, mine: int, before: Before, closed: bool) -> list[int] 
     """Coarser ones first; below a node that loses too many rows nothing is feasible."""
     lattice = nodes.lattice
     numbers = np.arange(lattice.n_nodes, dtype=np.int64)
-    places = lattice.places(numbers)
+    places = lattice.level_indices(numbers)
     none = np.zeros(lattice.n_nodes, dtype=np.int64)
     scores = nodes.bounds.approximate(places, none, np.zeros((len(none), nodes.bounds.width), dtype=np.int64))
     mine_score = float(nodes.objective.approximate(np.array([nodes.vector(mine)], dtype=np.float64))[0])

@@ -27,6 +27,7 @@ from maskwright.kernels.compiled import CompiledChecker, compiled_kernel
 from maskwright.kernels.node_check import Check, Checks
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import NEAR, Bounds, Objective, Spread, Vector
+from maskwright.runtime.time_budget import TimeBudget
 
 KINDS = {"rows": 0, "height": 1, "squares": 2, "classes": 3, "suppressed": 4}
 SLICE_S = 0.1  # how long the kernel runs before progress is told and cancellation asked
@@ -51,16 +52,16 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Stop:
-    """When to give up: after so many checks, or at a time (`time.monotonic`)."""
+    """When to give up: after so many checks, or when the time is over."""
 
     checks: int | None = None
-    at: float | None = None
+    time: TimeBudget | None = None
 
     def now(self, found: SearchResult) -> bool:
         """Whether it is time to give up."""
         if self.checks is not None and found.checked >= self.checks:
             return True
-        return self.at is not None and time.monotonic() >= self.at
+        return self.time is not None and self.time.is_over
 
 
 class LatticeSearch:
@@ -171,7 +172,7 @@ class LatticeSearch:
         """Visit all nodes, coarser ones first, in batches of equally many refinements."""
         lattice = self.lattice
         numbers = np.arange(lattice.n_nodes, dtype=np.int64)
-        places = lattice.places(numbers)
+        places = lattice.level_indices(numbers)
         above = _above(lattice, places, numbers)
         lost = np.zeros(lattice.n_nodes + 1, dtype=np.int64)  # the last entry stands for "no node"
         excess = np.zeros((lattice.n_nodes + 1, self.bounds.width), dtype=np.int64)
@@ -294,7 +295,7 @@ class FastSearch:
             for number in self.lattice.maximal:
                 state = compiled_kernel().dive(self.handle, number, flat, most)
         while state[3] < self.lattice.n_nodes:
-            left = np.inf if stop.at is None else stop.at - time.monotonic()
+            left = np.inf if stop.time is None else stop.time.left
             if state[2] >= most or left <= 0:
                 state = compiled_kernel().sweep(self.handle, most, 0.0, True)
                 break

@@ -27,6 +27,7 @@ from maskwright.domain.rules import (
     Recursive,
     Rule,
     ShareAtMost,
+    SharesWithin,
     SizeAtLeast,
 )
 from maskwright.kernels import partition
@@ -183,7 +184,7 @@ def _decidable(rule: Rule, n: int) -> bool:
         return (rule.k if isinstance(rule, SizeAtLeast) else rule.l) < WORD
     if isinstance(rule, ShareAtMost):
         return _small(rule.share)
-    if rule.missing != "out":
+    if isinstance(rule, SharesWithin) or rule.missing != "out":
         return False
     if isinstance(rule, EntropyAtLeast):
         return _small(rule.l)
@@ -233,8 +234,10 @@ class Records:
         elif isinstance(rule, Recursive):
             column = self._column(rule.attribute)
             self.words.append([RECURSIVE, column, rule.l, rule.c.numerator, rule.c.denominator])
-        else:
+        elif isinstance(rule, Closeness):
             self.words.append(self._closeness(rule))
+        else:
+            raise NotImplementedError(rule)  # `_decidable` says so
 
     def _column(self, attribute: str, sets: Sets = None) -> int:
         if (attribute, sets) not in self.columns:

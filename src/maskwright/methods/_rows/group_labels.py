@@ -6,7 +6,6 @@ that mixes missing and other values as `*`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
-from maskwright.domain.grouping import Labels
+from maskwright.domain.exact import exact_dot
+from maskwright.domain.grouping import Grouping, Labels
 from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.method import Task
 from maskwright.domain.summary import Summary
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.partition import WORD, Covers, Int32s, segment_spans
 from maskwright.methods._rows.axes import Axis, axes_of, tuple_ranks
 
 LabelStyle = Literal["hierarchy", "ranges"]
+AnyStyle = Literal["hierarchy", "ranges", "fixed"]  # the last: of what the cuts leave, not of the rows
 Numbers = NDArray[np.integer[Any]]
 CHUNK = 1 << 20  # groups that are labelled at a time
 
@@ -102,6 +104,29 @@ def label_groups(
     return tuple(result), codes
 
 
+def label_regions(
+    summary: Summary, levels: Mapping[str, Sequence[int]], low: Int32s, high: Int32s
+) -> tuple[tuple[Labels, ...], Int32s]:
+    """The labels of groups that are known by what their cuts leave of each column, not by their rows.
+
+    `low` and `high` are the least and the largest rank, one line per group. See `label_groups`.
+    """
+    result = []
+    codes = np.empty((low.shape[1], len(low)), dtype=np.int32)
+    for a, axis in enumerate(axes_of(summary)):
+        pairs, of_group = np.unique(np.stack([low[:, a], high[:, a]]), axis=1, return_inverse=True)
+        least, most = pairs
+        start = np.concatenate([[0], np.cumsum(most - least + 1)]).astype(np.int64)
+        inside = (
+            np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start)) + np.repeat(least, np.diff(start))
+        )
+        every = replace(summary, attributes=(axis.hierarchy,), codes=axis.code[None, :])
+        labels = label_groups(every, levels, "hierarchy", inside.astype(np.int32), start)[0][0]
+        codes[a] = labels.of_group[of_group.reshape(-1)]
+        result.append(replace(labels, of_group=codes[a]))
+    return tuple(result), codes
+
+
 def _held(
     matrix: Int32s, sizes: Sequence[int], sets: Sequence[bool], tuples: Int32s, start: Ints
 ) -> tuple[dict[int, tuple[Numbers, Numbers]], dict[int, list[Numbers]]]:
@@ -155,6 +180,30 @@ class Spans:
         return np.asarray(np.minimum.reduceat(of_row, self.start) == np.maximum.reduceat(of_row, self.start))
 
 
+def information_loss(grouping: Grouping, shares: list[Fraction]) -> Fraction:
+    """Weighted mean, over attributes and rows, of (coverage − 1)/(base − 1); a suppressed row loses everything.
+
+    An attribute with a single ground value has nothing to lose.
+    """
+    rows = grouping.classes.rows.copy()
+    if grouping.starred is not None:
+        rows[grouping.starred] = 0
+    loss = Fraction(0)
+    for hierarchy, labels, share in zip(grouping.summary.attributes, grouping.labels, shares, strict=True):
+        if hierarchy.base > 1:
+            extra = np.maximum(labels.coverage[labels.of_group], 1) - 1
+            lost = Fraction(exact_dot(extra, rows), hierarchy.base - 1)
+            loss += share * (lost + grouping.suppressed_rows)
+    return loss / grouping.summary.n_rows
+
+
+def attribute_shares(task: Task) -> list[Fraction]:
+    """How much each quasi-identifier weighs in the loss; they sum to 1."""
+    raw = [task.weights.get(h.attribute, Fraction(1)) for h in task.summary.attributes]
+    total = sum(raw)
+    return [w / total for w in raw] if total else [Fraction(1, len(raw))] * len(raw)
+
+
 def _blocks(axis: Axis, used: Sequence[int], held: Spans) -> Labels:
     """The smallest allowed block around each group; of equally small ones that of the finer level."""
     hierarchy = axis.hierarchy
@@ -194,7 +243,6 @@ def _contiguous(blocks: Int32s) -> bool:
 def _ranges(hierarchy: Hierarchy, low: Numbers, high: Numbers) -> Labels:
     """first-last; a single value is itself."""
     least, most, of_group = _pairs(low, high, hierarchy.base + 1)
-    between = ".." if any("-" in value for value in hierarchy.values) else "-"
     texts: list[str | None] = []
     leaves = []
     for a, b in zip(least.tolist(), most.tolist(), strict=True):
@@ -202,9 +250,7 @@ def _ranges(hierarchy: Hierarchy, low: Numbers, high: Numbers) -> Labels:
         if a == b:
             texts.append(hierarchy.values[a - 1] if a else None)
         else:
-            texts.append(
-                TOP if everything else f"{hierarchy.values[a - 1]}{between}{hierarchy.values[b - 1]}"
-            )
+            texts.append(TOP if everything else hierarchy.range_label(a, b))
         leaves.append(0 if b == 0 else hierarchy.base if a == 0 else b - a + 1)
     return _labels(hierarchy, texts, leaves, of_group)
 
@@ -212,7 +258,6 @@ def _ranges(hierarchy: Hierarchy, low: Numbers, high: Numbers) -> Labels:
 def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
     """{a, b}; a single value is itself, all of them are `*`. The words say which ranks a group holds, as bits."""
     hierarchy = axis.hierarchy
-    quote = any(set(value) & set("{},") for value in hierarchy.values)
     if len(words) == 1:
         single, of_group = _numbered(words[0], 1 << min(WORD, len(axis.code)))
         keys: Numbers = single[None, :]
@@ -227,11 +272,10 @@ def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
             texts.append(TOP if len(inside) > 1 else None)
             leaves.append(hierarchy.base if len(inside) > 1 else 0)
             continue
-        values = [hierarchy.values[axis.code[r] - 1] for r in inside]
-        shown = [json.dumps(v, ensure_ascii=False) for v in values] if quote else values
-        whole = len(values) == hierarchy.base
-        texts.append(values[0] if len(values) == 1 else TOP if whole else "{" + ", ".join(shown) + "}")
-        leaves.append(len(values))
+        held = axis.code[inside].tolist()
+        one, whole = len(held) == 1, len(held) == hierarchy.base
+        texts.append(hierarchy.values[held[0] - 1] if one else TOP if whole else hierarchy.set_label(held))
+        leaves.append(len(held))
     return _labels(hierarchy, texts, leaves, of_group)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.classes import Classes, Ints
 from maskwright.domain.method import Task
-from maskwright.domain.model import fewest_rows
+from maskwright.domain.model import Model, fewest_rows
 from maskwright.domain.references import coded_as, context_of_rows
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
@@ -32,10 +32,7 @@ class GroupRequirement:
         self.models = list(task.search)
         for model in self.models:
             if not model.is_local() or model.needs():
-                raise PolicyError(
-                    f"method {method} decides group by group, which {model.name} does not allow; write "
-                    f"use: gate for {model.name}, so that it is asked of the whole release"
-                )
+                raise _asked_of_all(method, model)
         self.least = fewest_rows(self.models, task.context)
         self.looks_at_values = any(model.about == "sensitive" for model in self.models)
         self.sensitive = self._attributes()
@@ -79,6 +76,20 @@ class GroupRequirement:
         return max((model.least_size(self.context) for model in self.models), default=1)
 
 
+def refuse_guards(task: Task, method: str) -> None:
+    """Refuse to search on guarding nodes, which are known of whole tuples, where the rows of one may be split."""
+    for model in task.search:
+        if "guards" in model.needs():
+            raise _asked_of_all(method, model)
+
+
+def _asked_of_all(method: str, model: Model) -> PolicyError:
+    return PolicyError(
+        f"method {method} decides group by group, which {model.name} does not allow; write use: gate for {model.name}, "
+        "so that it is asked of the whole release"
+    )
+
+
 def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
     """Raise `PolicyNotMet` for the first model that does not hold for the classes."""
     classes = coded_as(classes, task.context)
@@ -89,5 +100,5 @@ def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
             verdict = model.check(classes, task.context)
             setting = model.nearest(classes, task.context)
             raise PolicyNotMet(
-                f"{where}, {verdict.sentence()}" + (f"; {setting} would do" if setting else "")
+                f"{where}, {verdict.sentence()}" + (f"; {setting} would suffice" if setting else "")
             )

@@ -21,7 +21,7 @@ from maskwright.domain.summary import Joint, Summary
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s, count_values, first_rows
 from maskwright.kernels.tuple_orders import allocation_entries, sorted_by
-from maskwright.methods._rows.group_labels import LabelStyle, label_groups
+from maskwright.methods._rows.group_labels import AnyStyle, label_groups, label_regions
 
 MOST_ROWS = 2**31 - 1  # rows are numbered in 32 bits
 
@@ -120,13 +120,15 @@ def refuse_unfit(summary: Summary, method: str) -> None:
 class Partition:
     """Groups of rows: group g holds `order[start[g]:start[g + 1]]`; rows that are not listed were dropped.
 
-    Rows of one cell are the same to everybody, so that `order` may also name one of them again and again.
+    Rows of one cell are the same to everybody, so that `order` may also name one of them again and again. `regions`:
+    the least and the largest rank that the cuts leave to each group in each column.
     """
 
     order: Int32s
     start: Ints
     ancestors: Ancestors | None = None
     together: Ints | None = None
+    regions: tuple[Int32s, Int32s] | None = None
 
     @property
     def n_groups(self) -> int:
@@ -221,7 +223,7 @@ def to_grouping(
     task: Task,
     rows: Rows,
     parts: Partition,
-    labels: LabelStyle,
+    labels: AnyStyle,
     search: dict[str, Any],
     trace: Trace | None = None,
 ) -> Grouping:
@@ -229,7 +231,11 @@ def to_grouping(
     listed = rows.cells[parts.order]
     names = tuple(h.attribute for h in rows.summary.attributes)
     tuples = rows.joint.tuples.astype(np.int32)
-    texts, codes = label_groups(rows.summary, task.levels, labels, tuples[listed], parts.start)
+    if labels == "fixed":
+        assert parts.regions is not None  # noqa: S101 - for the type checker
+        texts, codes = label_regions(rows.summary, task.levels, *parts.regions)
+    else:
+        texts, codes = label_groups(rows.summary, task.levels, labels, tuples[listed], parts.start)
     classes = replace(classes_of(rows, parts), attributes=names, codes=codes)
     search = {"groups": parts.n_groups, "dropped_rows": rows.summary.n_rows - len(listed), **search}
     allocation = _allocate(rows.joint, listed, parts.start)

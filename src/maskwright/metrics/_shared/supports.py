@@ -5,16 +5,17 @@ A label is a block of its hierarchy, a range (`20-35`), a set (`{a, b}`), a sing
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import exact_bincount
 from maskwright.domain.grouping import Grouping, Labels
 from maskwright.domain.hierarchy import TOP, Hierarchy
+from maskwright.domain.marginals import Marginal, fitted_shares
 from maskwright.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -22,11 +23,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Supports:
-    """Label i of an attribute stands for the codes `codes[start[i]:start[i + 1]]` (0: missing), never none."""
+    """Label i of an attribute stands for the codes `codes[start[i]:start[i + 1]]` (0: missing), never none.
+
+    `shares`: how a row with the label is spread over them; None: evenly.
+    """
 
     start: Ints
     codes: Ints
     n_codes: int
+    shares: Floats | None = None
 
     @property
     def label(self) -> Ints:
@@ -39,25 +44,51 @@ class Supports:
         return result
 
     @property
-    def spread(self) -> Supports:
+    def without_missing(self) -> Supports:
         """Without the missing value where a label stands for others too: nobody reads `*` as missing."""
-        alone = np.diff(self.start) == 1
-        keep = (self.codes > 0) | alone[self.label]
+        keep = self._read
         kept = np.bincount(self.label[keep], minlength=len(self.start) - 1)
-        return Supports(np.concatenate([[0], np.cumsum(kept)]), self.codes[keep], self.n_codes)
+        shares = None if self.shares is None else self.shares[keep]
+        return Supports(np.concatenate([[0], np.cumsum(kept)]), self.codes[keep], self.n_codes, shares)
+
+    @property
+    def _read(self) -> NDArray[np.bool_]:
+        """The entries that readers take a label for."""
+        alone = np.diff(self.start) == 1
+        return np.asarray((self.codes > 0) | alone[self.label])
+
+    def fitted(self, rows: Ints, marginal: Marginal) -> Supports:
+        """The same labels, whose rows are spread as the counts of the column say; evenly where there are none."""
+        if not marginal.cells:
+            return self
+        keep, shares = self._read, np.zeros(len(self.codes))
+        shares[keep] = fitted_shares(self.label[keep], self.codes[keep], rows, marginal.weights())
+        return replace(self, shares=shares)
+
+    def spread(self) -> tuple[Ints, Ints, Floats]:
+        """(label, code, share) of each value that a label stands for: evenly, or as the counts of the column say."""
+        read = self.without_missing
+        even = (1 / np.diff(read.start))[read.label]
+        return read.label, read.codes, even if read.shares is None else read.shares
 
     def spread_rows(self, rows: Floats | Ints) -> Floats:
-        """Rows by code when the rows of each label are spread evenly over the values it stands for."""
-        even = self.spread
-        share = rows / np.diff(even.start)
-        return np.bincount(even.codes, weights=share[even.label], minlength=self.n_codes).astype(np.float64)
+        """Rows by code when the rows of each label are spread over the values it stands for."""
+        label, codes, shares = self.spread()
+        return np.bincount(codes, weights=rows[label] * shares, minlength=self.n_codes).astype(np.float64)
 
     def matrix(self) -> Floats:
-        """label × code: how a row with the label is spread evenly over values."""
-        even = self.spread
-        result = np.zeros((len(even.start) - 1, self.n_codes))
-        result[even.label, even.codes] = (1 / np.diff(even.start))[even.label]
+        """label × code: how a row with the label is spread over values."""
+        label, codes, shares = self.spread()
+        result = np.zeros((len(self.start) - 1, self.n_codes))
+        result[label, codes] = shares
         return result
+
+    def expected(self, by_code: Floats) -> Floats:
+        """Per label, the mean of `by_code` over the values that its rows are spread over (further axes are kept)."""
+        read = self.without_missing
+        shares = self.spread()[2]
+        weighted = by_code[read.codes] * shares.reshape(-1, *[1] * (by_code.ndim - 1))
+        return np.asarray(np.add.reduceat(weighted, read.start[:-1], axis=0), dtype=np.float64)
 
 
 _KNOWN: WeakKeyDictionary[Grouping, tuple[Supports, ...]] = WeakKeyDictionary()
@@ -67,7 +98,14 @@ def supports_of(grouping: Grouping) -> tuple[Supports, ...]:
     """The supports of every quasi-identifier, found once per grouping."""
     if grouping not in _KNOWN:
         pairs = zip(grouping.summary.attributes, grouping.labels, strict=True)
-        _KNOWN[grouping] = tuple(label_supports(hierarchy, labels) for hierarchy, labels in pairs)
+        found = [label_supports(hierarchy, labels) for hierarchy, labels in pairs]
+        for a, marginal in enumerate(grouping.marginals or ()):
+            of_group = grouping.labels[a].of_group
+            rows = exact_bincount(
+                of_group.astype(np.int64), grouping.classes.rows, len(grouping.labels[a].texts)
+            )
+            found[a] = found[a].fitted(rows, marginal)
+        _KNOWN[grouping] = tuple(found)
     return _KNOWN[grouping]
 
 
@@ -123,26 +161,7 @@ def _support(
         union = np.unique(np.concatenate(parts))
         if (union > 0).sum() == coverage:
             return union
-    listed = _listed(hierarchy, text)
-    if len(listed) == coverage:
+    listed = hierarchy.listed_codes(text, coverage)
+    if listed is not None:
         return listed
     raise UsageError(f"it is not known which {coverage} values of {hierarchy.attribute!r} a label stands for")
-
-
-def _listed(hierarchy: Hierarchy, text: str) -> Ints:
-    """The codes of a range or of a set, as `methods/_rows/group_labels.py` writes them."""
-    code = {value: i + 1 for i, value in enumerate(hierarchy.values)}
-    if text.startswith("{") and text.endswith("}"):
-        values = text[1:-1].split(", ")
-        if not all(value in code for value in values):
-            try:
-                values = json.loads(f"[{text[1:-1]}]")
-            except ValueError:
-                values = []
-        if values and all(value in code for value in values):
-            return np.array(sorted(code[value] for value in values), dtype=np.int64)
-    for between in ("..", "-"):
-        low, found, high = text.partition(between)
-        if found and low in code and high in code:
-            return np.arange(code[low], code[high] + 1, dtype=np.int64)
-    return np.empty(0, dtype=np.int64)

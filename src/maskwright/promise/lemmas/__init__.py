@@ -6,6 +6,8 @@ from maskwright.promise.lemmas.balanced_cuts import CROSSED_CUTS, ONE_CUT
 from maskwright.promise.lemmas.dropped_rows import DROPPING
 from maskwright.promise.lemmas.even_splits import EVEN_SPLIT
 from maskwright.promise.lemmas.greedy_buckets import GREEDY
+from maskwright.promise.lemmas.lasting_signatures import LASTING
+from maskwright.promise.lemmas.private_samples import PRIVATE_SAMPLES
 from maskwright.promise.lemmas.published_gates import GATES
 from maskwright.promise.lemmas.repeated_runs import REPETITION
 from maskwright.promise.lemmas.rows_per_person import SEVERAL_ROWS
@@ -24,5 +26,7 @@ LEMMAS: dict[str, Lemma] = {
         DROPPING,
         SEVERAL_ROWS,
         REPETITION,
+        LASTING,
+        PRIVATE_SAMPLES,
     )
 }

@@ -11,10 +11,10 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from maskwright.workbench.api import policies, projects
+from maskwright.workbench.api import looking, policies, projects
 
 router = APIRouter(prefix="/api")
-for part in (projects, policies):
+for part in (projects, policies, looking):
     router.include_router(part.router)
 
 

@@ -23,13 +23,31 @@ from maskwright.workbench.workspace import DRAFT, NotFound, Project
 router = APIRouter()
 
 
+class SampleSettings(BaseModel):
+    """Whom the table was drawn from."""
+
+    size: str = Field("", max_length=20)
+    weight: str = Field("", max_length=400)
+    household: str = Field("", max_length=400)
+
+
 class Roles(BaseModel):
     """Role of each column; "drop" leaves a column out of the policy, which drops it."""
 
     columns: dict[str, str]
     missing: list[str] | None = None
     rows: str = "keep"
-    unit: str | None = None
+    unit: str | dict[str, Any] | None = None
+    keep: dict[str, str] | None = Field(
+        None, description="what must stay of quasi-identifiers: exact, or a level"
+    )
+    prepare: dict[str, bool] | None = Field(
+        None, description="messy columns: whether they are made plain first"
+    )
+    sample: SampleSettings | None = Field(None, description="the population, survey weights and households")
+    multivalued: dict[str, str] | None = Field(
+        None, description="sensitive columns of several values: what separates them"
+    )
 
 
 class Coarsened(BaseModel):
@@ -104,6 +122,14 @@ def set_roles(this: This, body: Roles, if_match: IfMatch = None) -> dict[str, An
     values, notes = forms.set_roles(_values(this), body.columns, this.profile() or {"columns": []})
     if body.missing is not None:
         values = forms.set_table(values, body.missing, body.rows, body.unit)
+    if body.keep is not None:
+        values = forms.set_keep(values, body.keep)
+    if body.prepare is not None:
+        values = forms.set_prepare(values, body.prepare, (this.profile() or {}).get("mess", {}))
+    if body.sample is not None:
+        values = forms.set_sample(values, body.sample.size, body.sample.weight, body.sample.household)
+    if body.multivalued is not None:
+        values = forms.set_multivalued(values, body.multivalued)
     this.save_policy(values, if_match)
     return _saved(this, notes)
 

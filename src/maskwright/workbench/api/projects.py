@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,10 +20,12 @@ from maskwright.domain.adversary import MOST_FACTS
 from maskwright.errors import UsageError
 from maskwright.methods import METHODS
 from maskwright.pipeline.attacking import ADVERSARIES
+from maskwright.suggest.advice import QUESTIONS, Answers
 from maskwright.verification.verify import file_hash
 from maskwright.workbench.api.common import Going, Here, This, start_job
 from maskwright.workbench.api.policies import method_from
 from maskwright.workbench.jobs import TOO_MANY, Conflict
+from maskwright.workbench.project_file import PROJECT_ENDING, exported_files, unpack_project
 from maskwright.workbench.workspace import NotFound, Project, Workspace, time_now, write_json
 
 router = APIRouter()
@@ -46,6 +48,11 @@ class ReadingChoice(BaseModel):
     encoding: str | None = Field(None, max_length=40)
     header: bool = True
     sheet: str | None = Field(None, max_length=200, description="of an Excel workbook that has several")
+    recipient: str | None = Field(
+        None, max_length=40, description="with knows and needs: policies are tried on the table"
+    )
+    knows: str | None = Field(None, max_length=40)
+    needs: str | None = Field(None, max_length=40)
 
 
 def _described(this: Project) -> dict[str, Any]:
@@ -99,11 +106,32 @@ async def upload(
     except BaseException:
         await run_in_threadpool(here.delete, made)
         raise
-    meta = made.meta
-    meta["source"]["path"], meta["source"]["name"] = str(target), name
-    write_json(made.folder / "project.json", meta)
+    if name.endswith(PROJECT_ENDING):
+        try:
+            await run_in_threadpool(_take_in, made, target, request.app.state.keys.upload_limit)
+        except BaseException:
+            await run_in_threadpool(here.delete, made)
+            raise
+        return _described(made)
+    _say_where(made, target)
     await run_in_threadpool(profile_again, request, made, ReadingChoice())
     return _described(made)
+
+
+def _say_where(made: Project, table: Path, **more: Any) -> None:
+    meta = made.meta
+    meta["source"]["path"], meta["source"]["name"] = str(table), table.name
+    write_json(made.folder / "project.json", {**meta, **more})
+
+
+def _take_in(made: Project, file: Path, limit: int) -> None:
+    """Make a project that was exported the content of a new one, and look at its table."""
+    found = unpack_project(file, made.folder, limit)
+    file.unlink()
+    _say_where(made, found.table, name=found.name)
+    made.save_policy(found.policy)
+    asked = {"source": str(found.table), "name": found.table.name, "preset": None, "reading": found.reading}
+    made.jobs.start("profile", {**asked, "answers": {}, "policy": found.policy})
 
 
 def _check_for_place(here: Workspace) -> None:
@@ -139,9 +167,7 @@ def _demo(here: Workspace) -> Project:
         target = made.folder / "data" / "adult.csv"
         shutil.copyfile(folder / "adult.csv", target)
         text = (folder / "policy.yaml").read_text(encoding="utf-8")
-    meta = made.meta
-    meta["source"]["path"], meta["source"]["name"] = str(target), target.name
-    write_json(made.folder / "project.json", meta)
+    _say_where(made, target)
     made.jobs.start("profile", _profile_request(made, ReadingChoice()) | {"policy": text})
     return made
 
@@ -169,22 +195,35 @@ def _profile_request(this: Project, body: ReadingChoice) -> dict[str, Any]:
     meta = this.meta
     reading: dict[str, Any] = {k: getattr(body, k) or None for k in ("delimiter", "encoding", "sheet")}
     reading["header"] = body.header
+    said = {k: v for k in QUESTIONS if (v := getattr(body, k))}
+    if said:
+        Answers(**said)  # refuses what is no answer
     return {
         "source": meta["source"]["path"], "name": meta["source"]["name"], "preset": body.preset or None,
-        "reading": reading,
+        "reading": reading, "answers": said,
     }  # fmt: skip
 
 
 class Started(BaseModel):
-    """A run: `release` publishes, `space` lists the minimal choices, `compare` tries methods, `attack` attacks."""
+    """A run: `release` publishes, `space` lists the minimal choices, `compare` tries methods, `attack` attacks,
+
+    `predict` trains a model on a release and one on the table.
+    """
 
     kind: str = "release"
     methods: list[dict[str, Any]] = Field(
         default_factory=list, description="of compare; default: every method"
     )
-    release: str | None = Field(None, description="of attack: the run that made it")
+    release: str | None = Field(None, description="of attack and predict: the run that made it")
+    target: str | None = Field(None, description="of predict: a sensitive column; default: the first")
     adversary: str = "knows-method"
     facts: int | None = Field(None, ge=0, le=MOST_FACTS)
+
+
+class Alternative(BaseModel):
+    """One of the alternatives of a run, by its number from 1."""
+
+    number: int
 
 
 @router.post("/projects/{project_id}/runs", status_code=202)
@@ -199,9 +238,34 @@ def start_run(request: Request, this: This, body: Started) -> dict[str, Any]:
             raise UsageError(f"there is no adversary {body.adversary!r}")
         parameters |= {"adversary": body.adversary, "facts": body.facts, "of": body.release}
         parameters["release"] = str(this.release(body.release or ""))
+    elif body.kind == "predict":
+        parameters |= {
+            "target": body.target,
+            "of": body.release,
+            "release": str(this.release(body.release or "")),
+        }
     elif body.kind not in ("release", "space"):
-        raise UsageError(f"there is no run of the kind {body.kind!r}; known: release, space, compare, attack")
+        raise UsageError(
+            f"there is no run of the kind {body.kind!r}; known: release, space, compare, attack, predict"
+        )
     return start_job(request, this, body.kind, parameters)
+
+
+@router.post("/projects/{project_id}/runs/{job_id}/choose", status_code=202)
+def choose_alternative(request: Request, this: This, going: Going, body: Alternative) -> dict[str, Any]:
+    """Make an alternative that was tried for a run the policy of the project, and run it."""
+    found = (going.outcome or {}).get("alternatives", {}).get("found", [])
+    if not 1 <= body.number <= len(found):
+        raise NotFound("there is no such alternative")
+    with this.lock:
+        now = this.policy()
+        tried = this.parse(this.policy_of(going.id).read_text(encoding="utf-8"))
+        if now is None or now.to_dict() not in [tried.to_dict(), *(a["policy"] for a in found)]:
+            raise Conflict(
+                "the policy was changed since that run; run it again, which tries others for it as it is"
+            )
+        this.save_policy(found[body.number - 1]["policy"])
+        return start_job(request, this, "release", {})
 
 
 @router.get("/projects/{project_id}/runs")
@@ -238,22 +302,32 @@ def cancel_run(going: Going) -> dict[str, Any]:
 def download_release(this: This, job_id: str) -> Response:
     """What can be handed over: the files of public/."""
     folder = this.release(job_id) / "public"
+    files = [(p, p.relative_to(folder).as_posix()) for p in sorted(folder.rglob("*")) if p.is_file()]
+    return _zip_response(files, "release.zip")
+
+
+@router.get("/projects/{project_id}/project.maskwright")
+def export_project(this: This) -> Response:
+    """A project as one file: its table, policy and hierarchies. Its releases are folders of their own."""
+    return _zip_response(exported_files(this), f"{this.id}{PROJECT_ENDING}")
+
+
+def _zip_response(files: Sequence[tuple[Path | bytes, str]], name: str) -> Response:
     return StreamingResponse(
-        _zipped(folder), media_type="application/zip",
-        headers={"content-disposition": 'attachment; filename="release.zip"'},
+        _zipped(files), media_type="application/zip",
+        headers={"content-disposition": f'attachment; filename="{name}"'},
     )  # fmt: skip
 
 
-def _zipped(folder: Path) -> Iterator[bytes]:
+def _zipped(files: Sequence[tuple[Path | bytes, str]]) -> Iterator[bytes]:
     """A zip file piece by piece: a release may be larger than the memory."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.rglob("*")):
-            if not path.is_file():
+        for path, name in files:
+            entry = zipfile.ZipInfo(name)  # no time stamps: they say nothing useful
+            if isinstance(path, bytes):
+                archive.writestr(entry, path, zipfile.ZIP_DEFLATED)
                 continue
-            entry = zipfile.ZipInfo(
-                path.relative_to(folder).as_posix()
-            )  # no time stamps: they say nothing useful
             entry.compress_type = zipfile.ZIP_DEFLATED
             with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as out:
                 while piece := source.read(1 << 20):
@@ -290,6 +364,12 @@ class GivenOut(BaseModel):
     given_out: str = Field("", max_length=40, description="the day, as 2026-01-31; default: today")
 
 
+class FolderGivenOut(GivenOut):
+    """A release that the command line made, and what the register says of it."""
+
+    path: str = Field(min_length=1, max_length=2000, description="its folder, with public/ and private/")
+
+
 class Together(BaseModel):
     """Register entries whose releases are attacked together."""
 
@@ -309,11 +389,44 @@ def record_release(here: Here, this: This, job_id: str, body: GivenOut) -> dict[
     return here.record(
         {
             "project": this.id, "name": this.meta["name"], "table": this.meta["source"]["name"], "release": job_id,
-            "recipient": body.recipient.strip(), "purpose": body.purpose.strip(),
-            "signed_off_by": body.signed_off_by.strip(), "given_out": body.given_out.strip() or time_now()[:10],
-            "policy": file_hash(this.policy_of(job_id)), "manifest": file_hash(folder / "public" / "manifest.json"),
+            **_stated(body), "policy": file_hash(this.policy_of(job_id)),
+            "manifest": file_hash(folder / "public" / "manifest.json"),
         }
     )  # fmt: skip
+
+
+@router.post("/register", status_code=201)
+def record_folder(request: Request, here: Here, body: FolderGivenOut) -> dict[str, Any]:
+    """Record a release that the command line made. It stays where it is; later ones can be attacked with it."""
+    folder = request.app.state.roots.check_release(body.path)
+    policy = folder / "private" / "policy.yaml"
+    return here.record(
+        {
+            "project": "", "release": "", "name": folder.name, "table": "", "folder": str(folder), **_stated(body),
+            "policy": file_hash(policy) if policy.is_file() else "",
+            "manifest": file_hash(folder / "public" / "manifest.json"),
+        }
+    )  # fmt: skip
+
+
+def _stated(body: GivenOut) -> dict[str, str]:
+    return {
+        "recipient": body.recipient.strip(), "purpose": body.purpose.strip(),
+        "signed_off_by": body.signed_off_by.strip(), "given_out": body.given_out.strip() or time_now()[:10],
+    }  # fmt: skip
+
+
+def _folder_of(here: Workspace, entry: dict[str, Any]) -> Path:
+    """Where the release of an entry is; refused where it is another by now."""
+    if not entry.get("folder"):
+        return here.project(entry["project"]).release(entry["release"])
+    folder = Path(entry["folder"])
+    manifest = folder / "public" / "manifest.json"
+    if not manifest.is_file() or file_hash(manifest) != entry["manifest"]:
+        raise UsageError(
+            f"the folder of {entry['name']!r} is gone, or holds another release than was recorded"
+        )
+    return folder
 
 
 @router.post("/register/attack", status_code=202)
@@ -324,7 +437,7 @@ def attack_together(here: Here, body: Together) -> dict[str, Any]:
     if missing:
         raise NotFound("there is no such entry in the register")
     chosen = [known[e] for e in dict.fromkeys(body.entries)]
-    places = list(dict.fromkeys(str(here.project(e["project"]).release(e["release"])) for e in chosen))
+    places = list(dict.fromkeys(str(_folder_of(here, e)) for e in chosen))
     if len(places) < 2:
         raise UsageError("choose at least two different releases")
     return here.jobs.start(

@@ -78,3 +78,22 @@ def add_counts(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 def subtract_counts(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     """The difference of two vectors of counts."""
     return tuple(x - y for x, y in zip(a, b, strict=True))
+
+
+def count_tables(items: tuple[int, ...], sizes: Sequence[int], limit: int) -> int:
+    """How many tables of counts have these sums of rows (`sizes`) and columns (`items`); at most one beyond a limit."""
+    if sum(items) < sum(sizes):
+        return 0
+    ways = Counter({items: 1})
+    for size in sizes:
+        after: Counter[tuple[int, ...]] = Counter()
+        begun = 0
+        for left, n in ways.items():
+            for taken in sub_multisets(left, size):
+                # the order of the columns does not matter to the number of tables
+                after[tuple(sorted(subtract_counts(left, taken)))] += n
+                begun += n
+                if begun > limit:  # every table that is begun can be completed
+                    return limit + 1
+        ways = after
+    return sum(ways.values())

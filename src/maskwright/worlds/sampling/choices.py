@@ -52,6 +52,16 @@ class Choices:
             result *= Fraction(weights[index], sum(weights))
         return result
 
+    def following(self) -> list[tuple[int, tuple[int, ...]]] | None:
+        """The beginning of the path that comes after this one, once all choices were made; None: it was the last."""
+        path = self.path[: self.at]
+        while path and path[-1][0] + 1 == len(path[-1][1]):
+            path.pop()
+        if not path:
+            return None
+        index, weights = path.pop()
+        return [*path, (index + 1, weights)]
+
     # --- numpy's names --------------------------------------------------------------------------------
 
     def shuffle(self, values: Any) -> None:
@@ -120,11 +130,8 @@ def every_choice(most: int, rows: tuple[Ints, Ints] | None = None) -> Iterator[C
     for _ in range(most):
         choices = Choices(path, rows)
         yield choices
-        path = choices.path[: choices.at]
-        while path and path[-1][0] + 1 == len(path[-1][1]):
-            path.pop()
-        if not path:
+        following = choices.following()
+        if following is None:
             return
-        index, weights = path.pop()
-        path = [*path, (index + 1, weights)]
+        path = following
     raise TooManyChoices

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from maskwright.errors import UsageError
 from maskwright.worlds.counting.counting_limits import WORLDS, refuse_beyond
-from maskwright.worlds.counting.multisets import count_orders, distinct_orders
+from maskwright.worlds.counting.multisets import count_orders, count_tables, distinct_orders, sub_multisets
 
 Groups = Iterable[Iterable[int]]
 Publication = frozenset[frozenset[int]]
@@ -175,6 +175,29 @@ class WorldSpace:
             self, stride, ways, max((n for n, b in zip(so_far, blocks, strict=True) if b), default=0)
         )
 
+    def tables(self, unit: Ints, n_units: int, most: int) -> WorldTables | None:
+        """All worlds as tables of counts, where every unit lies in one group; None: more than `most` numbers."""
+        n_items, number = self.n_items, 1
+        for part in self.segments:
+            sizes = np.unique(unit[part], return_counts=True)[1].tolist()
+            items = tuple(np.bincount(self.items[part], minlength=n_items).tolist())
+            number *= count_tables(items, sizes, most)
+            if number * n_units * n_items > most:
+                return None
+        counts, weights = (
+            np.zeros((number, n_units, n_items), dtype=np.uint8),
+            np.ones(number, dtype=np.int64),
+        )
+        stride = 1
+        for part in self.segments:
+            units, sizes = np.unique(unit[part], return_counts=True)
+            mine, ways = _group_tables(np.bincount(self.items[part], minlength=n_items), sizes.tolist())
+            which = np.arange(number) // stride % len(mine)
+            counts[:, units] = mine[which]
+            weights *= ways[which]
+            stride *= len(mine)
+        return WorldTables(counts, weights)
+
     def draw(self, rng: np.random.Generator, world: Ints, groups: NDArray[np.bool_] | None = None) -> Ints:
         """A world in which the values of some groups (default: all) are assigned anew at random."""
         if len(self.group) > 200 * len(self.block):  # few large groups: one shuffle each
@@ -200,6 +223,50 @@ class WorldSpace:
         result = np.zeros((n_units, self.n_items))
         np.add.at(result, pair // n_groups, of_group[pair % n_groups] * amount[:, None])
         return result / np.maximum(np.bincount(unit, minlength=n_units), 1)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class WorldTables:
+    """Worlds that differ to an adversary: `counts[w, unit, item]` people, dealt in `weights[w]` ways each."""
+
+    counts: NDArray[np.uint8]
+    weights: Ints
+
+    def codes(self, worlds: Ints, class_of: Ints, n: int) -> Ints:
+        """World × class: a number for the multiset of items that the class (of units; −1: none) holds there."""
+        base = int(self.counts[:1].sum()) + 1
+        radix = base ** np.arange(self.counts.shape[2], dtype=np.int64)
+        counts = self.counts[worlds]
+        held = [counts[:, class_of == c].sum(axis=1, dtype=np.int64) @ radix for c in range(n)]
+        return np.stack(held, axis=1) if held else np.zeros((len(worlds), 0), dtype=np.int64)
+
+    def decoded(self, codes: Ints) -> Ints:
+        """Code × item: the multisets that the codes stand for."""
+        base = int(self.counts[:1].sum()) + 1
+        return codes[:, None] // base ** np.arange(self.counts.shape[2], dtype=np.int64) % base
+
+    @property
+    def can_be_coded(self) -> bool:
+        """Whether every multiset has a number that fits."""
+        people, items = int(self.counts[:1].sum()), self.counts.shape[2]
+        return people < 256 and items * math.log2(people + 1) < 62
+
+    def held(self, kept: NDArray[np.bool_]) -> Ints:
+        """Unit × item: people with the item, over all ways of the worlds that are kept."""
+        return np.asarray(np.tensordot(self.weights[kept], self.counts[kept].astype(np.int64), 1))
+
+
+def _group_tables(items: Ints, sizes: Sequence[int]) -> tuple[NDArray[np.uint8], Ints]:
+    """Table × unit × item: every way to deal the items of one group; and how often, with people told apart."""
+    left, counts = items[None, :].astype(np.int64), np.zeros((1, 0, len(items)), dtype=np.uint8)
+    weights = np.ones(1, dtype=np.int64)
+    for size in sizes:
+        taken = np.array(list(sub_multisets(items.tolist(), size)), dtype=np.int64)
+        ways = np.array([count_orders(t) for t in taken.tolist()], dtype=np.int64)
+        old, new = np.nonzero((left[:, None, :] >= taken[None]).all(axis=2))
+        counts = np.concatenate([counts[old], taken[new][:, None, :].astype(np.uint8)], axis=1)
+        left, weights = left[old] - taken[new], weights[old] * ways[new]
+    return counts, weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,14 +21,14 @@ must tell enough new (effective sample size, by batch means); otherwise their re
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.runtime.time_budget import TimeBudget
 from maskwright.worlds.sampling.possible_worlds import Ints, WorldSpace
 
 Bools = NDArray[np.bool_]
@@ -60,6 +60,10 @@ class WorldBudget:
 
     draws: int = 10_000
     seconds: float = 3.0
+
+    def time(self, times: int = 1) -> TimeBudget:
+        """The seconds, or several times as many, from now on."""
+        return TimeBudget(times * self.seconds)
 
 
 @dataclass(eq=False)
@@ -128,22 +132,15 @@ class Tally:
         return found
 
 
-@dataclass
 class _SamplingClock:
-    """Counts seconds of computing, not of waiting: what is found must not depend on what else the machine does."""
+    """Counts the runs of a method, and the time."""
 
-    budget: WorldBudget
-    started: float = field(default_factory=time.thread_time)
-    runs: int = 0
-
-    @property
-    def spent(self) -> float:
-        """The seconds of computing so far."""
-        return time.thread_time() - self.started
+    def __init__(self, budget: WorldBudget) -> None:
+        self.draws, self.time, self.runs = budget.draws, budget.time(), 0
 
     def used(self) -> float:
         """The share of the budget that is used up."""
-        return max(self.runs / self.budget.draws, self.spent / self.budget.seconds)
+        return max(self.runs / self.draws, self.time.spent / self.time.seconds)
 
     def left(self, share: float = 1.0) -> bool:
         """Whether less than this share of the budget is used up."""
@@ -184,19 +181,19 @@ def explore_worlds(
 
     reproduced = _run(real)
     space.draw(rng, real)
-    cost = max(clock.spent, 1e-6)
+    cost = max(clock.time.spent, 1e-6)
     random = chance()
     if cost > COLD and not random:  # the first run may have loaded modules: that is not what a world costs
-        before = clock.spent
+        before = clock.time.spent
         _run(real)
-        cost = max(min(cost, clock.spent - before), 1e-6)
+        cost = max(min(cost, clock.time.spent - before), 1e-6)
     none = np.zeros(n, dtype=np.int64)
     tally = Tally(
         space, unit, n_units, none, none.copy(), np.zeros((n_units, space.n_items), dtype=np.int64), none.copy(),
         np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), reproduced, random,
     )  # fmt: skip
     most = budget.draws if n == 1 else min(budget.draws, BESIDE)
-    limit = 0 if random else int(min(most, 0.5 * budget.seconds / cost))
+    limit = 0 if random else int(min(most, 0.5 * clock.time.seconds / cost))
     worlds = np.array([min(w, limit + 1) for w in space.worlds(limit)], dtype=np.int64)
     tally.listed = worlds <= limit
     _draw(tally, _run, worlds, clock, rng, keep)
@@ -205,7 +202,7 @@ def explore_worlds(
     rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1))
     if rare.any() and clock.left():
         _walk(tally, _run, rare, clock, rng)
-    tally.runs, tally.seconds = clock.runs, clock.spent
+    tally.runs, tally.seconds = clock.runs, clock.time.spent
     return tally
 
 

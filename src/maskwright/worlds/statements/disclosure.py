@@ -113,7 +113,7 @@ class Bucket:
         rest = self.n - (self.target if atoms == 1 else self.sums[atoms])
         return Fraction(rest, self.target)
 
-    def spread(self, atoms: int, with_target: bool) -> Spread:
+    def denied_values(self, atoms: int, with_target: bool) -> Spread:
         """How the atoms lie in a worst case. With A among them in a hidden bucket, person 0 is A's."""
         narrow, wide, _ = self._minima
         if with_target and self.hidden:
@@ -192,11 +192,15 @@ class Atom(NamedTuple):
 
 @dataclass(frozen=True)
 class Witness:
-    """Knowledge that reaches the maximum: each antecedent implies the target."""
+    """Knowledge that reaches the maximum: each antecedent implies the target.
+
+    `several`: may somebody have several values? Then one value does not rule out another.
+    """
 
     target: Atom
     antecedents: tuple[Atom, ...]
     belief: Fraction
+    several: bool = False
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -216,9 +220,8 @@ class Witness:
         goal = f"{_who(self.target)} has {_value(self.target)}"
         facts = []
         for atom in self.antecedents:
-            if (
-                atom[:2] == self.target[:2]
-            ):  # nobody has two values: "if p had s, p would have s⁰" means "not s"
+            if atom[:2] == self.target[:2] and not self.several:
+                # nobody has two values: "if p had s, p would have s⁰" means "not s"
                 facts.append(f"{_who(atom)} does not have {_value(atom)}")
             else:
                 facts.append(f"if {_who(atom)} has {_value(atom)}, then {goal}")
@@ -257,7 +260,7 @@ class Disclosure:
             counts = self.counts_of(bucket)
             values = values_by_frequency(counts)
             first = target is None
-            spread = Bucket.of(counts, atoms).spread(atoms, first)
+            spread = Bucket.of(counts, atoms).denied_values(atoms, first)
             here = [Atom(bucket, i, v) for i, most in enumerate(spread) for v in values[:most]]
             if target is None:
                 best = next(v for v in values if v is not None)
@@ -347,6 +350,11 @@ def bound_when_left(ratio: Fraction, chance: Fraction, k: int) -> Fraction:
     return 1 / (1 + max(least, Fraction(0)))
 
 
+def sets_of_atoms(atoms: int, k: int) -> int:
+    """The number of sets of 1 … k + 1 of so many atoms."""
+    return sum(math.comb(atoms, h) for h in range(1, k + 2))
+
+
 @dataclass(frozen=True)
 class AtomSet:
     """Atoms (place, item), the one to be believed first, and the belief."""
@@ -356,7 +364,10 @@ class AtomSet:
 
 
 class WorldBlock:
-    """Worlds that belong together, one row each, all equally likely; what none of h atoms, and A, can come to.
+    """Worlds that belong together, one row each; what none of h atoms, and A, can come to.
+
+    All are equally likely, or as likely as `weight` says. Where people have several rows, the atoms are given: "the
+    person has the value in some row" (`of_people`).
 
     Attributes:
         places: the number of each column.
@@ -367,19 +378,36 @@ class WorldBlock:
     """
 
     def __init__(self, worlds: Ints, places: Ints, hidden: int | None, k: int) -> None:
-        self.places, self.worlds, self.hidden, self.k = places, worlds, hidden, k
         atoms = [(p, int(v)) for p in range(worlds.shape[1]) for v in np.unique(worlds[:, p])]
-        atoms.sort(key=lambda a: -int((worlds[:, a[0]] == a[1]).sum()))
-        self.atoms = atoms
-        self.true = np.array([worlds[:, p] == v for p, v in atoms]).reshape(len(atoms), len(worlds))
-        self.count = self.true.sum(axis=1)
-        n = len(worlds)
+        true = np.array([worlds[:, p] == v for p, v in atoms]).reshape(len(atoms), len(worlds))
+        self._go_through(atoms, true, np.ones(len(worlds), dtype=np.int64), places, hidden, k)
+
+    @classmethod
+    def of_people(cls, has: NDArray[np.bool_], weight: Ints, hidden: int | None, k: int) -> WorldBlock:
+        """The block of worlds in which `has[world, person, value]` says who has what in some row."""
+        found = cls.__new__(cls)
+        atoms = [(int(p), int(v)) for p, v in np.argwhere(has.any(axis=0))]
+        true = np.array([has[:, p, v] for p, v in atoms]).reshape(len(atoms), len(weight))
+        found._go_through(atoms, true, weight, np.arange(has.shape[1]), hidden, k)
+        return found
+
+    def _go_through(
+        self, atoms: list[tuple[int, int]], true: NDArray[np.bool_], weight: Ints, places: Ints, hidden: int | None,
+        k: int,
+    ) -> None:  # fmt: skip
+        """Look at every set of up to k + 1 atoms."""
+        self.places, self.weight, self.hidden, self.k = places, weight, hidden, k
+        count = true @ weight
+        order = np.argsort(-count, kind="stable")
+        self.atoms, self.true, self.count = [atoms[i] for i in order], true[order], count[order]
+        n = self.total = int(weight.sum())
         self.least: list[tuple[int, tuple[int, ...]]] = [(n, ()), *[(n + 1, ())] * (k + 1)]
         self.best: list[tuple[Ratio, tuple[int, ...]]] = [(None, ())] * (k + 2)
         self.negated: list[Fraction] = [Fraction(0)] * (k + 1)
         self.of_place: dict[int, Fraction] = {}
-        self._denied(np.ones(n, dtype=bool), 0)
-        self._extend((), np.ones(n, dtype=bool), 0)
+        everywhere = np.ones(len(weight), dtype=bool)
+        self._denied(everywhere, 0)
+        self._extend((), everywhere, 0)
         for h in range(1, k + 2):  # who knows fewer things knows no more; and there may be fewer atoms
             self.least[h] = min(self.least[h - 1], self.least[h], key=lambda x: x[0])
             found = [x for x in self.best[h - 1 : h + 1] if x[0] is not None]
@@ -390,14 +418,13 @@ class WorldBlock:
     @staticmethod
     def sets(worlds: Ints, k: int) -> int:
         """The number of sets of atoms that would have to be looked at."""
-        atoms = sum(len(np.unique(worlds[:, p])) for p in range(worlds.shape[1]))
-        return sum(math.comb(atoms, h) for h in range(1, k + 2))
+        return sets_of_atoms(sum(len(np.unique(worlds[:, p])) for p in range(worlds.shape[1])), k)
 
     def _extend(self, chosen: tuple[int, ...], alive: NDArray[np.bool_], first: int) -> None:
         """Every set of atoms that begins like this one."""
         for a in range(first, len(self.atoms)):
             here, left = (*chosen, a), alive & ~self.true[a]
-            self._look(here, int(left.sum()))
+            self._look(here, int(left @ self.weight))
             if len(here) <= self.k:
                 self._denied(left, len(here))
                 self._extend(here, left, a + 1)
@@ -418,17 +445,17 @@ class WorldBlock:
                 self.best[h] = ratio, (a, *(b for b in chosen if b != a))
 
     def _denied(self, left: NDArray[np.bool_], facts: int) -> None:
-        total = int(left.sum())
+        total = int(left @ self.weight)
         if not total:
             return
-        held = self.true[:, left].sum(axis=1)
+        held = self.true[:, left] @ self.weight[left]
         for a, (_, value) in enumerate(self.atoms):
             if value != self.hidden:
                 self.negated[facts] = max(self.negated[facts], Fraction(int(held[a]), total))
 
     def none(self, h: int) -> Fraction:
         """The least share of worlds in which none of h atoms is true."""
-        return Fraction(min(self.least[h][0], len(self.worlds)), len(self.worlds))
+        return Fraction(min(self.least[h][0], self.total), self.total)
 
     def ratio(self, h: int) -> Ratio:
         """The least share of worlds with none of h atoms, A among them, divided by the share with A."""

@@ -1,5 +1,7 @@
 """Belief given facts: the worlds of bucketized data in which everything the adversary knows is true.
 
+The last part is about other columns of the victim's row, and other releases about the same people.
+
 Knowledge is any predicate of a few people's values; basic implications (all of some atoms → at least one of others)
 express every predicate [Martin et al. 2007]. Counting the worlds is #P-complete in general: only people whom the
 knowledge names are enumerated, bucket by bucket where no knowledge links them; beyond that, worlds are drawn.
@@ -12,10 +14,11 @@ of worlds without the two, over the number of worlds.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -23,7 +26,7 @@ from typing import Any
 
 from maskwright.errors import UsageError
 from maskwright.worlds.counting.counting_limits import WORLDS, TooManyWorlds
-from maskwright.worlds.counting.multisets import count_orders
+from maskwright.worlds.counting.multisets import count_orders, sub_multisets, subtract_counts
 
 Person = tuple[int, int]  # bucket, position in it
 Atom = tuple[Person, Any]  # this person has this value
@@ -140,6 +143,41 @@ def beliefs_given_facts(
     return FactBeliefs(named, others, half, kept)
 
 
+def belief_in_fact(
+    event: Fact,
+    buckets: Sequence[RestrictedBucket],
+    kind_of: Mapping[Person, int],
+    knowledge: Sequence[Fact],
+    limit: int = WORLDS,
+    draws: int = 0,
+    risk: float = 0.01,
+) -> tuple[Fraction, float] | None:
+    """The belief in something about several people, and half the width of its interval; None: no world agrees.
+
+    The arguments are those of `beliefs_given_facts`; drawn beliefs that are asked for one after the other are each
+    missed with this risk divided by 1,000.
+    """
+    asked = Fact(event.people, lambda world: True, event.mentions)
+    touched, facts = next(c for c in _components([*knowledge, asked], len(buckets)) if asked in c[1])
+    part = _LinkedBuckets(buckets, touched, facts, kind_of)
+    held = total = 0
+    try:
+        for weight, world in part.worlds(limit):
+            total += weight
+            held += weight if event.holds(world) else 0
+        return (Fraction(held, total), 0.0) if total else None
+    except TooManyWorlds:
+        if not draws:
+            raise
+    kept, held = 0, 0
+    for drawn in _LinkedBuckets(buckets, touched, facts, kind_of).dealt(draws):
+        kept += drawn is not None
+        held += drawn is not None and event.holds(drawn)
+    if not kept:
+        return Fraction(0), 1.0
+    return Fraction(held, kept), math.sqrt(math.log(2000 / risk) / (2 * kept))
+
+
 def _components(knowledge: Sequence[Fact], buckets: int) -> list[tuple[list[int], list[Fact]]]:
     """Buckets linked through facts, with those facts; a fact about nobody stands alone."""
     found: list[tuple[set[int], list[Fact]]] = [({b}, []) for b in range(buckets)]
@@ -195,11 +233,12 @@ class _LinkedBuckets:
     def counted(self, limit: int) -> FactBeliefs | None:
         """Beliefs from all values of the people named, weighted by the worlds of everybody else."""
         sums = _WorldSums(self)
-        for weight, world in self._worlds(limit):
+        for weight, world in self.worlds(limit):
             sums.add(world, weight)
-        return sums.given()
+        return sums.normalised()
 
-    def _worlds(self, limit: int) -> Iterator[tuple[int, dict[Person, Any]]]:
+    def worlds(self, limit: int) -> Iterator[tuple[int, dict[Person, Any]]]:
+        """The worlds of the people named in which the facts are true, each with its weight."""
         world: dict[Person, Any] = {}
         steps = 0
 
@@ -228,17 +267,13 @@ class _LinkedBuckets:
 
     def drawn(self, draws: int, risk: float) -> FactBeliefs | None:
         """Draw worlds independently; those in which the facts are false are thrown away."""
-        rng = random.Random(0)  # noqa: S311 - the draws are no secret, and a report should be repeatable
         if not all(dealer.worlds() for dealer in self.dealers.values()):
             return None
         sums, kept = _WorldSums(self), 0
-        for _ in range(draws):
-            world = self._draw(rng)
+        for world in self.dealt(draws):
             if world is not None:
                 sums.add(world, 1)
                 kept += 1
-            for person, value in (world or {}).items():
-                self.dealers[person[0]].give(self.kind_of.get(person, 0), value, -1)
         values = sum(len(m) for m in self.merged.values())
         asked = 2 * values * (len(self.people) + sum(len(self.buckets[b].kinds) for b in self.touched))
         if not kept:  # no world was seen: nothing can be said, not even that there is none
@@ -246,10 +281,19 @@ class _LinkedBuckets:
             assert blind is not None  # noqa: S101 - there are worlds, as was asked above
             someone = {p: blind.others[p[0], self.kind_of.get(p, 0)] for p in self.people}
             return FactBeliefs(someone, blind.others, 1.0, Fraction(0))
-        found = sums.given()
+        found = sums.normalised()
         assert found is not None  # noqa: S101 - something was kept
         half = math.sqrt(math.log(asked / risk) / (2 * kept))  # Hoeffding, for all beliefs at once
         return FactBeliefs(found.named, found.others, half, Fraction(kept, draws))
+
+    def dealt(self, draws: int) -> Iterator[dict[Person, Any] | None]:
+        """So many worlds of the people named, drawn independently; None where a fact is false."""
+        rng = random.Random(0)  # noqa: S311 - the draws are no secret, and a report should be repeatable
+        for _ in range(draws):
+            world = self._draw(rng)
+            yield world
+            for person, value in (world or {}).items():
+                self.dealers[person[0]].give(self.kind_of.get(person, 0), value, -1)
 
     def _draw(self, rng: random.Random) -> dict[Person, Any] | None:
         """One world of the people named, None when a fact is false in it; values stay given."""
@@ -297,7 +341,7 @@ class _WorldSums:
             for k, room in enumerate(dealer.room)
         ]
 
-    def given(self) -> FactBeliefs | None:
+    def normalised(self) -> FactBeliefs | None:
         """The beliefs over all worlds that were added; None without one."""
         if not self.total:
             return None
@@ -409,3 +453,169 @@ def _splits(room: Sequence[int], many: int) -> list[tuple[int, ...]]:
     rest = sum(room[1:])
     low, high = max(0, many - rest), min(room[0], many)
     return [(x, *more) for x in range(low, high + 1) for more in _splits(room[1:], many - x)]
+
+
+def matching_shares(
+    rows: Sequence[Sequence[Any]], members: Iterable[int], known: Mapping[int, Any], target: int
+) -> dict[Any, Fraction] | None:
+    """Shares of the target attribute among the members that match everything known; None when none does.
+
+    Args:
+        rows: the published rows.
+        members: the rows among which the victim is, by number.
+        known: values of the victim, by attribute number.
+        target: the attribute in question, by number.
+    """
+    matching = [rows[i][target] for i in members if all(rows[i][a] == v for a, v in known.items())]
+    if not matching:
+        return None
+    return {value: Fraction(c, len(matching)) for value, c in Counter(matching).items()}
+
+
+@dataclass(frozen=True)
+class ClassedRelease:
+    """One release: its classes as row numbers, and the sensitive values of each class."""
+
+    classes: Sequence[Sequence[int]]
+    values: Sequence[Sequence[Any]]
+
+    def check(self) -> None:
+        """Refuse a release unless the classes are disjoint and fit their values."""
+        rows = [i for members in self.classes for i in members]
+        if len(set(rows)) < len(rows) or list(map(len, self.classes)) != list(map(len, self.values)):
+            raise UsageError("a release must have every row in one class, and as many values in it as rows")
+
+    def class_of(self, person: int) -> int:
+        """The number of the class in which a person is."""
+        found = next((c for c, members in enumerate(self.classes) if person in members), None)
+        if found is None:
+            raise UsageError(f"person {person} is not in the release")
+        return found
+
+
+def joint_of_different_attributes(
+    releases: Sequence[ClassedRelease], person: int
+) -> dict[tuple[Any, ...], Fraction]:
+    """The belief in each combination of values, from releases of different attributes.
+
+    Their worlds are independent: beliefs multiply, and nothing is gained.
+    """
+    shares = []
+    for release in releases:
+        release.check()
+        values = Counter(release.values[release.class_of(person)])
+        shares.append([(v, Fraction(c, values.total())) for v, c in values.items()])
+    return {
+        tuple(v for v, _ in chosen): math.prod((p for _, p in chosen), start=Fraction(1))
+        for chosen in itertools.product(*shares)
+    }
+
+
+def joint_of_same_attribute(
+    releases: Sequence[ClassedRelease], person: int, limit: int = WORLDS
+) -> dict[Any, Fraction] | None:
+    """The belief in each value, from releases of one attribute under different groupings; None: no assignment fits.
+
+    People in the same class of every release are interchangeable: such *cells* are dealt values one after the
+    other, and what is left of each class is all that has to be remembered. Some people may be in some of the releases
+    only: what a class holds besides goes to them, so that values of those who are in two classes c and d weigh as the
+    product of falling factorials of their numbers in c and in d.
+
+    Args:
+        releases: about people of whom some may be in several.
+        person: whom the belief is about.
+        limit: refuse (`TooManyWorlds`) after this many steps.
+    """
+    worlds, _ = worlds_of_same_attribute(releases, person, limit)
+    total = sum(worlds.values())
+    return {value: Fraction(n, total) for value, n in worlds.items()} if total else None
+
+
+def worlds_of_same_attribute(
+    releases: Sequence[ClassedRelease], person: int, limit: int = WORLDS
+) -> tuple[dict[Any, int], int]:
+    """The number of assignments in which a person has each value, as `joint_of_same_attribute` counts them, and the
+    steps that were taken."""
+    for release in releases:
+        release.check()
+    domain = list(dict.fromkeys(v for release in releases for values in release.values for v in values))
+    table = _SharedCells(releases, domain, person, limit)
+    worlds = {value: table.with_person(v) for v, value in enumerate(domain)}
+    return {value: n for value, n in worlds.items() if n}, table.steps
+
+
+Place = tuple[int, int]  # the number of a release, and of a class in it
+
+
+class _SharedCells:
+    """Counts the assignments of values to everybody but one person."""
+
+    def __init__(
+        self, releases: Sequence[ClassedRelease], domain: list[Any], person: int, limit: int
+    ) -> None:
+        places: dict[int, list[Place]] = {}
+        for r, release in enumerate(releases):
+            for c, members in enumerate(release.classes):
+                for i in members:
+                    places.setdefault(i, []).append((r, c))
+        if person not in places:
+            raise UsageError(f"person {person} is not in the releases")
+        cells = Counter(tuple(mine) for mine in places.values())
+        self.home = tuple(places[person])
+        cells[self.home] -= 1
+        self.cells = _near_first(sorted((cell, n) for cell, n in cells.items() if n), self.home)
+        self.limit, self.steps = limit, 0
+        self.start = {
+            (r, c): tuple(counts[v] for v in domain)
+            for r, release in enumerate(releases) for c, counts in enumerate(map(Counter, release.values))
+        }  # fmt: skip
+        self.known: dict[tuple[int, frozenset[tuple[Place, tuple[int, ...]]]], int] = {}
+
+    def with_person(self, v: int) -> int:
+        """The number of assignments to everybody else when the person has this value."""
+        left = dict(self.start)
+        for key in self.home:
+            if not left[key][v]:
+                return 0
+            left[key] = tuple(x - (i == v) for i, x in enumerate(left[key]))
+        return self._count(0, left)
+
+    def _count(self, at: int, left: dict[Place, tuple[int, ...]]) -> int:
+        if at == len(self.cells):
+            return int(not any(any(vector) for vector in left.values()))
+        key = at, frozenset(left.items())
+        if key not in self.known:
+            self.steps += 1
+            if self.steps > self.limit:
+                raise TooManyWorlds(f"joining the releases needs more than {self.limit} steps; sample")
+            classes, size = self.cells[at]
+            room = tuple(map(min, zip(*(left[c] for c in classes), strict=True)))
+            total = 0
+            for part in sub_multisets(room, size) if sum(room) >= size else ():
+                rest = left | {c: subtract_counts(left[c], part) for c in classes}
+                if self._open(at, classes, rest):
+                    total += count_orders(part) * self._count(at + 1, rest)
+            self.known[key] = total
+        return self.known[key]
+
+    def _open(self, at: int, classes: Sequence[Place], left: dict[Place, tuple[int, ...]]) -> bool:
+        """A class whose last cell this was must have dealt all its values."""
+        later = {c for cell, _ in self.cells[at + 1 :] for c in cell}
+        return all(c in later or not any(left[c]) for c in classes)
+
+
+def _near_first(
+    cells: list[tuple[tuple[Place, ...], int]], home: Sequence[Place]
+) -> list[tuple[tuple[Place, ...], int]]:
+    """Cells in an order in which each shares a class with one before it, if any does: fewer states.
+
+    Those of one release come last: whatever the others leave is theirs.
+    """
+    order: list[tuple[tuple[Place, ...], int]] = []
+    seen = set(home)
+    while cells:
+        best = max(cells, key=lambda sized: (len(sized[0]) > 1, sum(c in seen for c in sized[0])))
+        cells = [sized for sized in cells if sized is not best]
+        order.append(best)
+        seen |= set(best[0])
+    return order

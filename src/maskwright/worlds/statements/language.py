@@ -13,7 +13,7 @@ spaces or signs is quoted; `missing` is a missing value. Nothing is ever evaluat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maskwright.errors import UsageError
@@ -51,9 +51,9 @@ class Is:
         """The formula itself: it is an atom."""
         yield self
 
-    def true(self, values: Mapping[tuple[Who, str], Value]) -> bool:
-        """Whether the person's value is one of these."""
-        return values[self.who, self.column] in self.values
+    def true(self, values: Mapping[tuple[Who, str], Sequence[Value]]) -> bool:
+        """Whether one of the person's values, a row each, is one of these."""
+        return any(value in self.values for value in values[self.who, self.column])
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Formula:
         for part in self.parts:
             yield from part.atoms()
 
-    def true(self, values: Mapping[tuple[Who, str], Value]) -> bool:
+    def true(self, values: Mapping[tuple[Who, str], Sequence[Value]]) -> bool:
         """Whether the formula holds when people have these values."""
         if self.word == "not":
             return not self.parts[0].true(values)

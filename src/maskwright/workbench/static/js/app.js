@@ -69,6 +69,13 @@ window.addEventListener("beforeunload", (event) => {
   if (dirty) event.preventDefault();
 });
 
+/** How far something is, and about how long it may still take at this pace. */
+export function progressText(part, seconds, text) {
+  const left = part > 0.02 && seconds > 0 ? (seconds * (1 - part)) / part : 0;
+  const rest = left < 2 ? "" : left < 90 ? `, about ${Math.round(left)} s left` : `, about ${Math.round(left / 60)} min left`;
+  return `${Math.round(part * 100)} %${text ? ` (${text})` : ""}${rest}`;
+}
+
 export function data(id) {
   const element = document.getElementById(id);
   return element ? JSON.parse(element.textContent) : null;
@@ -100,15 +107,6 @@ function fields(form) {
   return body;
 }
 
-/** Wait until the run ends. */
-async function ended(url) {
-  for (;;) {
-    const job = await call("GET", url);
-    if (job.state !== "running") return job;
-    await new Promise((done) => setTimeout(done, 300));
-  }
-}
-
 for (const form of document.querySelectorAll("form[data-send]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -117,11 +115,7 @@ for (const form of document.querySelectorAll("form[data-send]")) {
     const button = form.querySelector("button");
     button.disabled = true;
     try {
-      const answer = await call(method, url, fields(form));
-      if (form.dataset.wait !== undefined) {
-        const job = await ended(`${url}/${answer.id}`);
-        if (job.state !== "done") throw new Error(job.error || "the run was interrupted");
-      }
+      await call(method, url, fields(form));
       go(form.dataset.then);
     } catch (error) {
       show(form.querySelector(".problem"), error);

@@ -24,6 +24,14 @@ function config() {
   };
 }
 
+/** How an axis writes its names: level where they fit, else slanted; some are left out only where they would touch. */
+export function axisOfNames(element, names) {
+  const all = [...new Set(names)];
+  const room = Math.max(240, element.clientWidth - 90) / Math.max(1, all.length);
+  const slanted = room < 96 && Math.max(...all.map((name) => name.length)) * 7 + 6 > room;
+  return { labelAngle: slanted ? -40 : 0, labelLimit: slanted ? 90 : Math.min(240, room - 6), labelOverlap: slanted && room < 22 };
+}
+
 /** Draw a chart, and again when the theme changes. `onPick` gets the datum that is clicked on. */
 export async function draw(element, make, onPick) {
   drawn.set(element, { make, onPick });

@@ -1,5 +1,5 @@
 import { call, clean, data, el, show, soil, toast } from "./app.js";
-import { draw } from "./charts.js";
+import { axisOfNames, draw } from "./charts.js";
 import { TreeEditor } from "./tree.js";
 
 const seen = data("data");
@@ -42,7 +42,7 @@ function body() {
     spec.dates = [...document.querySelectorAll('input[name="unit"]:checked')].map((box) => box.value);
     if ($("date-format").value.trim()) spec.format = $("date-format").value.trim();
   } else if (way === "groups") {
-    return { groups: $("groups-text").value, weight };
+    spec.groups = groups();
   }
   return { spec, weight };
 }
@@ -59,6 +59,65 @@ function addWidth(value = "") {
   return input;
 }
 
+// -- groups as lists: levels from fine to coarse, each with its groups ------------------------------------------
+
+const cards = (level) => [...level.querySelectorAll(".group")].map((card) => [card.querySelector("input").value.trim(), card.querySelector("textarea").value.split("\n").map((v) => v.trim()).filter(Boolean)]);
+
+/** The levels as the policy writes them: groups by name, or lists where none has a name. */
+function groups() {
+  return [...$("groups-list").children]
+    .map((level) => cards(level).filter(([, values]) => values.length))
+    .filter((made) => made.length)
+    .map((made) => (made.every(([name]) => !name) ? made.map(([, values]) => values) : Object.fromEntries(made.map(([name, values]) => [name || values.join(", "), values]))));
+}
+
+const remover = (what, element) => el("button", { type: "button", class: "quiet danger", "aria-label": `Remove this ${what}`, onclick: () => {
+  element().remove();
+  changed();
+} }, "×");
+
+function addGroup(level, name = "", values = []) {
+  const title = el("input", { value: name, autocomplete: "off", placeholder: "its values", "aria-label": "Name of the group" });
+  const inside = el("textarea", { rows: Math.max(2, Math.min(8, values.length)), spellcheck: "false", "aria-label": "Values of the group" });
+  inside.value = values.join("\n");
+  const card = el("div", { class: "group" }, el("div", { class: "row" }, title, remover("group", () => card)), inside);
+  card.addEventListener("focusin", () => mark(card));
+  level.querySelector(".groups").append(card);
+  mark(card);
+  return title;
+}
+
+function addLevel(made = {}) {
+  const add = el("button", { type: "button", class: "quiet", onclick: () => addGroup(level).focus() }, "Add a group");
+  const level = el("section", { class: "level" }, el("div", { class: "groups" }), el("div", { class: "actions" }, add, remover("level", () => level)));
+  $("groups-list").append(level);
+  for (const [name, values] of Array.isArray(made) ? made.map((v) => ["", v]) : Object.entries(made)) addGroup(level, name, [values].flat());
+  return level;
+}
+
+function mark(card) {
+  for (const other of $("groups-list").querySelectorAll(".group")) other.classList.toggle("chosen", other === card);
+  rest();
+}
+
+/** Values that are in no group of the level that was chosen last; a click puts one into the group. */
+function rest() {
+  const level = $("groups-list").querySelector(".chosen")?.closest(".level") || $("groups-list").firstElementChild;
+  const used = new Set(level ? cards(level).flatMap(([, values]) => values) : []);
+  const free = seen.values.filter((v) => !used.has(v)).slice(0, 200);
+  const shown = [...$("groups-rest").children].map((chip) => chip.textContent);
+  if (shown.join("\n") === free.join("\n")) return; // a chip that is being clicked stays where it is
+  $("groups-rest").replaceChildren(...free.map((value) => el("button", { type: "button", onclick: () => put(value) }, value)));
+}
+
+function put(value) {
+  const level = $("groups-list").firstElementChild || addLevel();
+  if (!$("groups-list").querySelector(".group")) addGroup(level);
+  const inside = $("groups-list").querySelector(".chosen textarea") || level.querySelector("textarea");
+  inside.value = inside.value ? `${inside.value.trimEnd()}\n${value}` : value;
+  changed();
+}
+
 function fill() {
   const spec = typeof seen.spec === "object" ? seen.spec : {};
   for (const entry of spec.intervals || []) addWidth([entry].flat().join(", "));
@@ -68,7 +127,9 @@ function fill() {
   $("mask-by").value = (spec.by || []).join(", ");
   for (const box of document.querySelectorAll('input[name="unit"]')) box.checked = (spec.dates || []).includes(box.value);
   $("date-format").value = spec.format || "";
-  if (spec.groups) $("groups-text").value = JSON.stringify(spec.groups);
+  // one level may be written without a list around it
+  const several = Array.isArray(spec.groups) && spec.groups.some((l) => !Array.isArray(l) || l.some(Array.isArray));
+  for (const level of several ? spec.groups : [spec.groups || {}]) addLevel(level);
 }
 
 // -- the preview -------------------------------------------------------------------------------------------------
@@ -77,6 +138,7 @@ let timer;
 let asked = 0;
 function changed(soiled = true) {
   if (soiled) soil();
+  rest();
   clearTimeout(timer);
   timer = setTimeout(preview, 250);
 }
@@ -162,7 +224,7 @@ function bars(chosen) {
     data: { values },
     mark: { type: "bar", cornerRadiusEnd: 2, tooltip: true },
     encoding: {
-      x: { field: "label", type: "nominal", sort: { field: "order" }, title: null, axis: { labelAngle: values.length > 8 ? -40 : 0, labelLimit: values.length > 5 ? 90 : 240, labelOverlap: true } },
+      x: { field: "label", type: "nominal", sort: { field: "order" }, title: level ? `labels of ${chosen.name}` : "exact values", axis: axisOfNames($("chart"), values.map((v) => v.label)) },
       y: { field: "rows", type: "quantitative", title: "rows" },
       tooltip: [{ field: "label" }, { field: "rows", format: "," }, { field: "values", title: "values inside" }],
     },
@@ -187,7 +249,10 @@ function choose(tab, focus) {
   level = null;
   changed(way !== seen.way);
 }
-for (const tab of tabs) tab.addEventListener("click", () => choose(tab));
+for (const tab of tabs) {
+  tab.addEventListener("click", () => choose(tab));
+  tab.disabled = false; // a click before this line would be lost
+}
 document.querySelector('[role="tablist"]').addEventListener("keydown", (event) => {
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (step) choose(tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length], true);
@@ -207,6 +272,7 @@ const tree = new TreeEditor($("tree"), $("tree-text"), () => {
 });
 $("tree-text").addEventListener("input", () => (treeTouched = true));
 $("new-branch").addEventListener("click", () => tree.branch());
+$("add-level").addEventListener("click", () => addGroup(addLevel()).focus());
 $("add-width").addEventListener("click", () => addWidth().focus());
 document.querySelector(".editor > section").addEventListener("input", () => changed());
 document.querySelector(".editor > section").addEventListener("change", () => changed());

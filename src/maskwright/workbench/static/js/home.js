@@ -1,4 +1,4 @@
-import { call, go, show } from "./app.js";
+import { call, go, progressText, show } from "./app.js";
 
 const problem = document.getElementById("open-problem");
 
@@ -40,16 +40,28 @@ const input = document.getElementById("file");
 /** With XMLHttpRequest, because fetch does not tell how much was sent. */
 function upload(file) {
   const bar = drop.querySelector("progress");
-  bar.hidden = false;
+  const told = drop.querySelector("[data-share]");
+  const cancel = drop.querySelector("[data-cancel]");
+  const begun = performance.now();
+  bar.hidden = cancel.hidden = false;
+  input.disabled = true;
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest();
+    cancel.onclick = () => request.abort();
     request.open("POST", "/api/uploads");
     request.setRequestHeader("X-CSRF-Token", document.querySelector('meta[name="csrf"]').content);
     request.setRequestHeader("X-File-Name", encodeURIComponent(file.name));
     request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.upload.addEventListener("progress", (event) => (bar.value = event.loaded / (event.total || 1)));
+    request.upload.addEventListener("progress", (event) => {
+      bar.value = event.loaded / (event.total || 1);
+      told.textContent = progressText(bar.value, (performance.now() - begun) / 1000, file.name);
+    });
+    let aborted = false;
+    request.addEventListener("abort", () => (aborted = true));
     request.addEventListener("loadend", () => {
-      bar.hidden = true;
+      bar.hidden = cancel.hidden = true;
+      input.disabled = false;
+      input.value = told.textContent = "";
       let answer = {};
       try {
         answer = JSON.parse(request.responseText);
@@ -57,6 +69,7 @@ function upload(file) {
         // the connection was cut while it was sent
       }
       if (request.status === 201) done(answer);
+      else if (aborted) fail(new Error("cancelled; nothing of the file was kept"));
       else fail(new Error(answer.error || "the upload was refused: the file may be too large"));
     });
     request.send(file);

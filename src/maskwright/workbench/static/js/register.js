@@ -12,12 +12,3 @@ form?.addEventListener("submit", async (event) => {
     show(form.querySelector(".problem"), error);
   }
 });
-
-for (const box of document.querySelectorAll('[data-common][data-state="running"]')) {
-  const look = async () => {
-    const job = await call("GET", `/api/runs/${box.dataset.common}`);
-    if (job.state !== "running") go("reload");
-    else setTimeout(look, 500);
-  };
-  look();
-}

@@ -1,7 +1,7 @@
 // Live progress of a run: asks the server a few times a second. Nothing is lost when the page is closed.
-import { call, el, go, show } from "./app.js";
+import { call, el, go, progressText, show } from "./app.js";
 
-const TITLES = { running: "Going on", done: "Done", failed: "Not possible", cancelled: "Cancelled", interrupted: "Interrupted" };
+const TITLES = { running: "Running", done: "Done", failed: "Refused", cancelled: "Cancelled", interrupted: "Interrupted" };
 const WORDS = {
   interrupted: "The run ended without a result: the machine was shut down, or the process was killed. Nothing was published.",
 };
@@ -38,12 +38,21 @@ class Watch {
       this.at = event.at;
       if (event.kind === "step") this.events.append(el("li", { class: "now" }, el("span", {}, event.text)));
       this.bar.removeAttribute("value");
+      this.share = null;
     } else if (event.kind === "note") {
       this.events.append(el("li", { class: "note-line" }, event.text));
     } else if (event.kind === "progress" && event.share !== null) {
       this.bar.value = event.share;
       this.bar.textContent = event.text;
+      this.share = { part: event.share, text: event.text, at: event.at };
     }
+  }
+
+  /** How far the step is, and how long it may still take at this pace. */
+  told() {
+    if (!this.share) return "";
+    const { part, text, at } = this.share;
+    return progressText(part, at - this.at, text);
   }
 
   async look() {
@@ -54,6 +63,8 @@ class Watch {
     this.box.querySelector("[data-title]").textContent =
       job.state === "running" && job.stopping ? "Stopping" : TITLES[job.state];
     this.box.querySelector("[data-time]").textContent = job.seconds < 1e6 ? `${job.seconds.toFixed(1)} s` : "";
+    const how = this.box.querySelector("[data-share]");
+    how.textContent = job.state === "running" ? this.told() : "";
     if (job.state === "running") return true;
     this.bar.hidden = this.cancel.hidden = true;
     const now = this.events.querySelector("li.now");
