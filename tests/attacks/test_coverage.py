@@ -19,10 +19,10 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
-from maskwright.attacks import _people_worlds
 from maskwright.attacks._minimality import drawn_worlds, local_credibility
 from maskwright.attacks._minimality.replay import replay_method
 from maskwright.attacks._minimality.row_methods import possible_worlds
+from maskwright.attacks._people import people_worlds
 from maskwright.attacks.minimality import Minimality
 from maskwright.domain.adversary import Adversary
 from maskwright.domain.beliefs import Beliefs
@@ -133,7 +133,7 @@ def several_rows() -> Covers:
 
     def covers(seed: int) -> bool:
         with own_draws(seed) as patch:
-            patch.setattr(_people_worlds, "explained_worlds", lambda *_: None)
+            patch.setattr(people_worlds, "explained_worlds", lambda *_: None)
             found = mw.attack(release, Minimality(draws=150, seconds=60))
         assert isinstance(found, Beliefs) and found.kind == "sampled" and found.worst.interval is not None
         return found.worst.interval[0] <= truth.worst.after <= found.worst.upper
@@ -295,13 +295,13 @@ def allowed(runs: int, risk: float) -> int:
 
 # the files that make an interval of what is drawn, and the tests of their coverage
 MAKERS = {
-    "attacks/_absent_people.py": "missing rows",
+    "attacks/_people/absent_people.py": "missing rows",
     "attacks/_minimality/drawn_worlds.py": "refused nodes", "attacks/_minimality/replay.py": "shares that are kept",
     "attacks/_minimality/row_methods.py": "test_row_worlds.py",
     "attacks/_minimality/local_credibility.py": "local recoding",
     "attacks/_minimality/original_class_beliefs.py": "local recoding",
-    "attacks/_minimality/credibility_analyses.py": "longer lists", "attacks/_people_worlds.py": "several rows",
-    "attacks/_people_knowledge.py": "given facts", "attacks/background_knowledge.py": "given facts",
+    "attacks/_minimality/credibility_analyses.py": "longer lists", "attacks/_people/people_worlds.py": "several rows",
+    "attacks/_people/people_knowledge.py": "given facts", "attacks/background_knowledge.py": "given facts",
     "attacks/combined.py": "shares that are kept", "attacks/singling_out.py": "empty boxes",
     "auditing/controlled.py": "test_controlled.py",
 }  # fmt: skip

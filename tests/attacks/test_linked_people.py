@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import maskwright as mw
-from maskwright.attacks._linked_people import worst_linked_facts
+from maskwright.attacks._people.linked_people import worst_linked_facts
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.learned import Learned, LearnedModel, seen_groups
 from maskwright.domain.beliefs import Beliefs

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
-from maskwright.attacks import _people_knowledge
+from maskwright.attacks._people import people_knowledge
 from maskwright.attacks.background_knowledge import BackgroundKnowledge
 from maskwright.cli.commands import main
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
@@ -143,7 +143,7 @@ def test_worlds_are_drawn_where_they_are_too_many(monkeypatch: pytest.MonkeyPatc
     exact = attacked(LARGE, *said)
     assert exact.kind == "exact"
     for name in ("STEPS", "MOST_EVENTS"):
-        monkeypatch.setattr(_people_knowledge, name, 1)
+        monkeypatch.setattr(people_knowledge, name, 1)
     drawn = attacked(LARGE, *said, draws=4000)
     assert drawn.kind == "bounded"  # of everybody else, the sum over the rows
     assert drawn.worst.upper >= exact.worst.after

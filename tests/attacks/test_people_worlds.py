@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import maskwright as mw
-from maskwright.attacks import ATTACKS, _joined_rows, intersection
-from maskwright.attacks._people_worlds import worst_people_facts
+from maskwright.attacks import ATTACKS, intersection
+from maskwright.attacks._joins import joined_rows
+from maskwright.attacks._people.people_worlds import worst_people_facts
 from maskwright.attacks._shared.secrets import secrets_of
 from maskwright.attacks.homogeneity import RowBeliefs
 from maskwright.attacks.minimality import Minimality
@@ -360,7 +361,7 @@ def test_two_releases_of_the_same_rows(number: int, monkeypatch: pytest.MonkeyPa
     found = mw.attack(releases, "intersection")
     assert isinstance(found, Beliefs)
     assert (found.kind, found.worst.after) == ("exact", true)
-    monkeypatch.setattr(_joined_rows, "LISTED_ROWS", 0)
+    monkeypatch.setattr(joined_rows, "LISTED_ROWS", 0)
     bound = mw.attack(releases, "intersection")
     assert isinstance(bound, Beliefs)
     assert bound.kind == "bounded" and bound.worst.after >= true - Fraction(1, 10**6)

@@ -31,8 +31,8 @@ DATA = people(160)
 # characters that are changed to see whether a checksum notices, whom to look for where all would be too many.
 NO_SECRET = {
     "attacks/_minimality/drawn_worlds.py", "attacks/_minimality/replay.py", "attacks/_minimality/partitions.py",
-    "attacks/_minimality/row_methods.py", "attacks/learned.py", "attacks/_people_worlds.py",
-    "attacks/_absent_people.py", "identifiers/detection.py",
+    "attacks/_minimality/row_methods.py", "attacks/learned.py", "attacks/_people/people_worlds.py",
+    "attacks/_people/absent_people.py", "identifiers/detection.py",
     "attacks/_minimality/local_credibility.py", "attacks/singling_out.py", "auditing/original.py",
     "auditing/controlled.py",
     "worlds/statements/fact_beliefs.py", "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",

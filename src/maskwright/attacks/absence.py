@@ -25,12 +25,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._absent_people import MissingRows, absent_findings
-from maskwright.attacks._linked_people import visits_known
 from maskwright.attacks._minimality.drawn_worlds import Bools
 from maskwright.attacks._minimality.refusals import looked_at_values, node_classes
 from maskwright.attacks._minimality.replay import LISTED_ROWS
-from maskwright.attacks._people_worlds import explained_worlds, listed_finding
+from maskwright.attacks._people.absent_people import MissingRows, absent_findings
+from maskwright.attacks._people.linked_people import visits_known
+from maskwright.attacks._people.people_worlds import explained_worlds, listed_finding
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,

@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks._linked_people import visits_known, worst_linked_facts
-from maskwright.attacks._people_knowledge import (
+from maskwright.attacks._people.linked_people import visits_known, worst_linked_facts
+from maskwright.attacks._people.people_knowledge import (
     PeopleInBuckets,
     PersonBelief,
     Place,
     rows_of_somebody,
     values_of_rows,
 )
-from maskwright.attacks._people_worlds import dealt_worlds, worst_people_facts
+from maskwright.attacks._people.people_worlds import dealt_worlds, worst_people_facts
 from maskwright.attacks._shared.original_classes import cells_of
 from maskwright.attacks._shared.secrets import (
     NOTHING,

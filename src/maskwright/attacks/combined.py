@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maskwright.attacks._linked_people import BY_VISITS, visits_known, worst_linked_facts
 from maskwright.attacks._minimality.refusals import part_in_words, raw_classes
 from maskwright.attacks._minimality.replay import (
     Replayed,
@@ -24,7 +23,13 @@ from maskwright.attacks._minimality.replay import (
     replay_method,
     same_without_values,
 )
-from maskwright.attacks._people_worlds import dealt_worlds, drawn_worlds, explained_worlds, worst_people_facts
+from maskwright.attacks._people.linked_people import BY_VISITS, visits_known, worst_linked_facts
+from maskwright.attacks._people.people_worlds import (
+    dealt_worlds,
+    drawn_worlds,
+    explained_worlds,
+    worst_people_facts,
+)
 from maskwright.attacks._shared.findings import belief_limit
 from maskwright.attacks._shared.secrets import (
     NOTHING,

@@ -10,7 +10,7 @@ people.
 
 Quasi-identifiers are known, so people with the same ones are alike. Where a method split them over several groups, it
 is only known how many went where, table by table; whoever is in one group here and another there is still one person.
-What is believed of such people is the mean over all ways to pair them (`_joined_pairings`).
+What is believed of such people is the mean over all ways to pair them (`_joins`).
 
 *The values of one set in different tables.* How many values a set holds can be enough to put the tables together.
 Beliefs about attributes of different tables are independent, but the bits of a multi-valued column are not when it is
@@ -39,8 +39,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks._joined_pairings import paired_beliefs
-from maskwright.attacks._joined_rows import ListedRows, OwnersOfTable, rows_for_people
+from maskwright.attacks._joins.joined_pairings import paired_beliefs
+from maskwright.attacks._joins.joined_rows import ListedRows, OwnersOfTable, rows_for_people
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from maskwright.attacks._linked_people import visits_known
+from maskwright.attacks._people.linked_people import visits_known
 from maskwright.attacks._shared.secrets import accompanying_figures, in_words, secrets_of
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from maskwright.attacks._linked_people import LearnedRows, visits_known, worst_learned_match
+from maskwright.attacks._people.linked_people import LearnedRows, visits_known, worst_learned_match
 from maskwright.attacks._shared.secrets import (
     NOTHING,
     Secrets,

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from maskwright.attacks._linked_people import BY_VISITS, visits_known
 from maskwright.attacks._minimality.closed_form import closed_form_finding
 from maskwright.attacks._minimality.credibility_analyses import credibility_analysis, with_list
 from maskwright.attacks._minimality.drawn_worlds import can_deal, refused_at_least, refusing_worlds
@@ -42,7 +41,8 @@ from maskwright.attacks._minimality.replay import (
     same_without_values,
 )
 from maskwright.attacks._minimality.row_methods import replayed_by
-from maskwright.attacks._people_worlds import people_findings
+from maskwright.attacks._people.linked_people import BY_VISITS, visits_known
+from maskwright.attacks._people.people_worlds import people_findings
 from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated_finding
 from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, dropped_people, secrets_of
 from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of

@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._linked_people import most_of_each, visits_known
 from maskwright.attacks._minimality.refusals import looked_at_values
+from maskwright.attacks._people.linked_people import most_of_each, visits_known
 from maskwright.attacks._shared.findings import belief_limit
 from maskwright.attacks._shared.secrets import NOTHING, Secrets
 from maskwright.attacks.homogeneity import RowBeliefs

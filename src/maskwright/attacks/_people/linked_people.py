@@ -29,7 +29,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.attacks._people_worlds import FactFinding
+from maskwright.attacks._people.people_worlds import FactFinding
 from maskwright.attacks._shared.secrets import Secrets
 from maskwright.attacks.homogeneity import OwnedRows
 from maskwright.attacks.linked_visits import class_numbers, holders_of, known_levels, worst_match
