@@ -17,7 +17,7 @@ from maskwright.domain.association import Association, Contingency, Subset, Tabl
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.distances import class_distances
 from maskwright.domain.method import Task
-from maskwright.methods._table_plans import (
+from maskwright.methods._plans.table_plans import (
     TIE,
     best_plan,
     greedy_plan,

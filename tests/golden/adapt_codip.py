@@ -14,7 +14,7 @@ from maskwright.domain.classes import ValueCounts
 from maskwright.domain.value_sets import SetColumn
 from maskwright.engines import open_engine
 from maskwright.engines.base import Reading
-from maskwright.methods._table_plans import greedy_plan, merge_sequence, normal_form
+from maskwright.methods._plans.table_plans import greedy_plan, merge_sequence, normal_form
 
 Case = dict[str, Any]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from maskwright.domain.association import Association, Contingency, Subset, Tables
 from maskwright.domain.value_sets import SetColumn
-from maskwright.methods._table_plans import (
+from maskwright.methods._plans.table_plans import (
     Remembered,
     best_plan,
     greedy_plan,

@@ -32,7 +32,7 @@ from maskwright.domain.sensitive import Count
 from maskwright.domain.settings import build_registered, did_you_mean
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.methods._lattice.lattice import Lattice, group_tuples
-from maskwright.methods._table_plans import (
+from maskwright.methods._plans.table_plans import (
     MOST,
     Best,
     Frontier,

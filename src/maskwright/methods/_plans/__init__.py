@@ -1,0 +1,1 @@
+"""Which tables a release with several sensitive attributes is split into."""
