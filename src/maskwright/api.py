@@ -34,7 +34,7 @@ from maskwright.pipeline.attacking import (
 from maskwright.pipeline.job import Job, KeepPrivate, input_files, metrics_named
 from maskwright.pipeline.publish import publish_release
 from maskwright.pipeline.session import prepared_run
-from maskwright.pipeline.trials import minimal_choices
+from maskwright.pipeline.what_if import minimal_choices
 from maskwright.policy.binding import reading_options as reading_of
 from maskwright.policy.draft import PolicyDraft
 from maskwright.policy.policy import AnyPolicy, Policy
@@ -150,7 +150,7 @@ def verify(
         policy: check the files against this policy alone, whatever the folder says about itself.
         recount_only: accept files that were rewritten (another order, another container) as long as they hold.
     """
-    from maskwright.pipeline.belief_gates import verify_release
+    from maskwright.pipeline.gates import verify_release
 
     return verify_release(folder, recount_only, None if policy is None else Policy.load(policy))
 

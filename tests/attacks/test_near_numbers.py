@@ -25,7 +25,7 @@ from maskwright.models.belief import BeliefAtMost
 from maskwright.models.k_anonymity import KAnonymity
 from maskwright.perturb.near_truth import near_truth
 from maskwright.perturb.publication import PerturbedFamily, log_likelihoods, perturbed_family
-from maskwright.pipeline.belief_gates import judge_belief
+from maskwright.pipeline.gates import judge_belief
 from maskwright.policy.policy import Policy
 from maskwright.policy.published_column import Publishing
 from maskwright.report.details import detail_lines

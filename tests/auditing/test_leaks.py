@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import maskwright as mw
 from maskwright.auditing import leaks
-from maskwright.auditing.order import InOrder, alike_by_chance, column_trend, sorted_inside
 from maskwright.auditing.original import label_reader, stands_for
+from maskwright.auditing.row_order import InOrder, alike_by_chance, column_trend, sorted_inside
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.engines.readers.csv_files import Container
 from tests.patients import POLICY, Command, patients, write_csv

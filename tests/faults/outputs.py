@@ -17,7 +17,7 @@ from pathlib import Path
 from maskwright import api
 from maskwright.cli import commands
 from maskwright.errors import MaskwrightError
-from maskwright.pipeline import belief_gates
+from maskwright.pipeline import gates
 from maskwright.policy.policy import Policy
 from maskwright.runtime import disk
 
@@ -120,7 +120,7 @@ class DatabaseTarget:
 
 def release_is_wrong(folder: Path) -> str:
     """Verified as the command does; and made from one version of the input, not from two."""
-    result = belief_gates.verify_release(folder)
+    result = gates.verify_release(folder)
     if not result.ok:
         return f"not verified: {result.problems}"
     import duckdb

@@ -18,7 +18,7 @@ import maskwright as mw
 from maskwright.auditing.evidence_page import STATED, write_evidence_page
 from maskwright.cli.commands import command_parser, main
 from maskwright.errors import MaskwrightError, UsageError
-from maskwright.pipeline.attempts import alternatives_to, chosen_alternative
+from maskwright.pipeline.alternatives import alternatives_to, chosen_alternative
 from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.revealing import reveal_people

@@ -10,7 +10,7 @@ import pytest
 import maskwright as mw
 from maskwright.domain.release import Release
 from maskwright.errors import PolicyNotMet
-from maskwright.pipeline.belief_gates import verify_release
+from maskwright.pipeline.gates import verify_release
 from maskwright.policy.policy import Policy
 
 POLICY = """

@@ -36,7 +36,7 @@ NO_SECRET = {
     "attacks/_minimality/local_credibility.py", "attacks/singling_out.py", "auditing/original.py",
     "auditing/controlled.py",
     "worlds/statements/fact_beliefs.py", "worlds/counting/mask_worlds.py", "worlds/counting/credibility.py",
-    "metrics/prediction.py", "metrics/queries.py", "pipeline/column_changes.py", "pipeline/trials.py",
+    "metrics/prediction.py", "metrics/queries.py", "pipeline/column_changes.py", "pipeline/what_if.py",
     "notebook/result_frames.py",
 }  # fmt: skip
 FORBIDDEN_MODULES = {"random", "uuid"}

@@ -15,7 +15,7 @@ from maskwright.methods import METHODS
 from maskwright.methods.symmetric_grouping import SymmetricGrouping
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline.belief_gates import judge_belief
+from maskwright.pipeline.gates import judge_belief
 from maskwright.promise.method_promise import promise_of_method
 from maskwright.worlds import reference_methods
 from maskwright.worlds.reference_methods import anatomy_publications

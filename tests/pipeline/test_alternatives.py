@@ -15,7 +15,7 @@ import pytest
 from maskwright.cli.commands import main
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import UsageError
-from maskwright.pipeline.attempts import _candidates, alternatives_to, chosen_alternative
+from maskwright.pipeline.alternatives import _candidates, alternatives_to, chosen_alternative
 from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release

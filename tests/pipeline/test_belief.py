@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import maskwright as mw
-import maskwright.pipeline.belief_gates
+import maskwright.pipeline.gates
 from maskwright.attacks import ATTACKS
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.verdict import Verdict
@@ -18,7 +18,7 @@ from maskwright.errors import PolicyNotMet
 from maskwright.models import MODELS
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
-from maskwright.pipeline.belief_gates import PUBLIC_ONLY, counting_attacks, verify_release
+from maskwright.pipeline.gates import PUBLIC_ONLY, counting_attacks, verify_release
 from maskwright.policy.binding import method_of, models_of
 from maskwright.policy.calibration import calibrated_models
 from tests.patients import Command, forget, leftovers, patients, write_csv
@@ -350,7 +350,7 @@ def test_an_attack_that_contradicts_a_proof_stops_the_release(
         belief = Belief(Fraction(0), Fraction(1, 4), "somebody", "a defect", (0.2, 0.75))
         return [Beliefs("minimality", "knows-method", "sampled", belief)]
 
-    monkeypatch.setattr(maskwright.pipeline.belief_gates, "attack_target", worse)
+    monkeypatch.setattr(maskwright.pipeline.gates, "attack_target", worse)
     with pytest.raises(PolicyNotMet, match=r"0\.75, asked at most 0\.5; measured: .*contradicts the proof"):
         mw.anonymize(source, policy({"name": "mondrian"}, SIZE, HALF))
 

@@ -10,7 +10,7 @@ import pytest
 
 from maskwright.attacks import ATTACKS
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target, target_of
-from maskwright.pipeline.belief_gates import verify_release
+from maskwright.pipeline.gates import verify_release
 
 STORED = Path(__file__).parent.parent / "data" / "earlier_releases.zip"
 NAMES = [

@@ -11,7 +11,7 @@ import maskwright as mw
 from maskwright.cli.commands import main
 from maskwright.cli.terminal import release_lines
 from maskwright.errors import PolicyNotMet
-from maskwright.pipeline.attempts import alternatives_to
+from maskwright.pipeline.alternatives import alternatives_to
 from maskwright.pipeline.job import Job
 
 BMI = {"role": "insensitive", "near_unique": "allow"}

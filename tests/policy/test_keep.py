@@ -10,7 +10,7 @@ import pytest
 import maskwright as mw
 from maskwright.errors import HierarchyError, PolicyError, PolicyNotMet
 from maskwright.hierarchies.masking import Masking
-from maskwright.pipeline.attempts import alternatives_to
+from maskwright.pipeline.alternatives import alternatives_to
 from maskwright.pipeline.job import Job
 from maskwright.policy.policy import Policy
 

@@ -20,7 +20,7 @@ from maskwright.domain.release import Release
 from maskwright.errors import MaskwrightError
 from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline import room
+from maskwright.pipeline import feasibility
 from maskwright.pipeline.folder_contents import data_dictionary, for_readers
 from maskwright.pipeline.history import EarlierLooks
 from maskwright.pipeline.job import Job
@@ -145,7 +145,7 @@ def _run(
     job = Job(table, policy, seed=seed, attacks=attacks, engine="duckdb")
     run = SmallRun(job, Progress(), SPILL, SmallEngine(chance))
     run.draws, run.whole = draws if seed is None else None, whole
-    with mock.patch.object(room, "_offer", _no_offer):
+    with mock.patch.object(feasibility, "_offer", _no_offer):
         return run, run.in_memory()
 
 

@@ -82,7 +82,7 @@ OTHER_THINGS = {
     ("promise/lemmas/anatomy_buckets.py", "anatomy"),
     # policies that are offered: by `init` and `advise`, and beside a refusal
     *((place, name)
-      for place in ("suggest/__init__.py", "suggest/sections.py", "suggest/advice.py", "pipeline/attempts.py")
+      for place in ("suggest/__init__.py", "suggest/sections.py", "suggest/advice.py", "pipeline/alternatives.py")
       for name in ("optimal-lattice", "mondrian", "local-recoding")),
 }  # fmt: skip
 
@@ -107,7 +107,7 @@ def test_no_attack_or_proof_imports_a_method() -> None:
     for file in (
         *root.glob("attacks/**/*.py"),
         *root.glob("promise/**/*.py"),
-        root / "pipeline/belief_gates.py",
+        root / "pipeline/gates.py",
         root / "policy/calibration.py",
     ):
         names = {
@@ -153,7 +153,7 @@ def test_only_the_report_reads_the_figures_of_a_search() -> None:
     assert {
         name
         for name in readers
-        if name.startswith(("attacks/", "promise/", "pipeline/belief_gates", "policy/calibration"))
+        if name.startswith(("attacks/", "promise/", "pipeline/gates", "policy/calibration"))
     } == set()
     assert {name for name in readers if name.startswith(("domain/", "folder/"))} <= {
         "folder/saved_state.py",

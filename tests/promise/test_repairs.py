@@ -20,7 +20,7 @@ from maskwright.domain.promise import Design, Ingredient
 from maskwright.errors import PolicyError
 from maskwright.kernels.randomness import secret_key
 from maskwright.methods._rows.group_requirement import GroupRequirement
-from maskwright.pipeline import belief_gates, publish, random_keys
+from maskwright.pipeline import gates, publish, random_keys
 from maskwright.pipeline.random_keys import InstallationKey
 from maskwright.policy import binding
 from maskwright.promise import policy_promise as promises
@@ -60,15 +60,15 @@ def rows_are_counted_as_people(patch: Patch) -> None:
 
 def nothing_is_asked(patch: Patch) -> None:
     """Fail open: what no attack took into account does not count."""
-    patch.setattr(belief_gates, "_unanswered", lambda *_, **__: None)
+    patch.setattr(gates, "_unanswered", lambda *_, **__: None)
 
 
 def facts_of_the_same_row_are_left_out(patch: Patch) -> None:
     covered("_columns")(patch)
     covered("_method")(patch)
-    counting = belief_gates.counting_attacks
+    counting = gates.counting_attacks
     patch.setattr(
-        belief_gates,
+        gates,
         "counting_attacks",
         lambda adversary: [n for n in counting(adversary) if n != "background-join"],
     )
@@ -78,7 +78,7 @@ def facts_of_the_same_row_are_left_out(patch: Patch) -> None:
 def tables_are_judged_apart(patch: Patch) -> None:
     covered("_tables")(patch)
     covered("_sets")(patch)
-    patch.setattr(belief_gates, "_joint_beliefs", lambda *_: [])
+    patch.setattr(gates, "_joint_beliefs", lambda *_: [])
 
 
 def the_plan_is_no_ingredient(patch: Patch) -> None:
@@ -91,9 +91,9 @@ def gates_refer_to_the_whole_table(patch: Patch) -> None:
 
 def insensitive_columns_say_nothing(patch: Patch) -> None:
     covered("_insensitive")(patch)
-    counting = belief_gates.counting_attacks
+    counting = gates.counting_attacks
     patch.setattr(
-        belief_gates,
+        gates,
         "counting_attacks",
         lambda adversary: [n for n in counting(adversary) if n != "passing-columns"],
     )
@@ -111,9 +111,9 @@ def labels_are_those_of_the_method(patch: Patch) -> None:
 def facts_beside_a_unit_are_left_out(patch: Patch) -> None:
     covered("_people")(patch)
     nothing_is_asked(patch)
-    asked = belief_gates.counting_attacks
+    asked = gates.counting_attacks
     patch.setattr(
-        belief_gates, "counting_attacks", lambda a: [n for n in asked(a) if "facts" not in ATTACKS[n].takes]
+        gates, "counting_attacks", lambda a: [n for n in asked(a) if "facts" not in ATTACKS[n].takes]
     )
 
 

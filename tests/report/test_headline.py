@@ -12,7 +12,7 @@ import yaml
 
 import maskwright as mw
 from maskwright.domain.beliefs import Belief, Beliefs
-from maskwright.pipeline.belief_gates import promises_of
+from maskwright.pipeline.gates import promises_of
 from maskwright.report.report import report_page, worst_belief
 from tests.patients import POLICY, patients, write_csv
 

@@ -14,10 +14,10 @@ import yaml
 import maskwright as mw
 from maskwright.domain.method import Part
 from maskwright.errors import Cancelled
-from maskwright.pipeline import trials
+from maskwright.pipeline import what_if
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import prepared_run
-from maskwright.pipeline.trials import nearby_settings, try_nearby_settings
+from maskwright.pipeline.what_if import nearby_settings, try_nearby_settings
 from maskwright.report.search import OtherSetting, loses_less_when_stricter, search_section
 from maskwright.runtime.events import Progress
 from tests.patients import POLICY, patients, write_csv
@@ -83,7 +83,7 @@ def test_it_takes_no_more_time_than_it_may(made: Part, monkeypatch: pytest.Monke
     found = try_nearby_settings([made], False, {"searching": 30.0, "reading": 1.0})
     assert not found.others
     assert "k = 3 and k = 5" in found.note and "about 30 s" in found.note
-    monkeypatch.setattr(trials, "AT_LEAST_S", 0.0)
+    monkeypatch.setattr(what_if, "AT_LEAST_S", 0.0)
     found = try_nearby_settings([made], False, {"searching": 0.0})
     assert [o.refused[:14] for o in found.others[1:]] == ["not looked at:"] * 2
     assert found.minimal is None

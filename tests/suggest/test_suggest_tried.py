@@ -15,7 +15,7 @@ import pyarrow.csv
 import pytest
 
 import maskwright as mw
-from maskwright.pipeline import attempts as trials
+from maskwright.pipeline import alternatives
 from maskwright.pipeline.history import policy_hash
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import load_yaml
@@ -120,7 +120,7 @@ def test_every_attempt_is_a_look(tmp_path: Path) -> None:
 
 
 def test_a_look_at_a_sample_is_a_look_at_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "SAMPLED", 100)
+    monkeypatch.setattr(alternatives, "SAMPLED", 100)
     path = tmp_path / "table.csv"
     pyarrow.csv.write_csv(credit(), path)
     found = mw.suggest_policy(path)
@@ -143,8 +143,8 @@ def test_without_trying_nobody_has_looked(tmp_path: Path) -> None:
 def test_an_attempt_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "table.csv"
     pyarrow.csv.write_csv(credit(), path)
-    job = trials.Job(path, mw.suggest_policy(path, tried=False).policy)
-    attempts = trials.Attempts(job, budget_s=0.0)
+    job = alternatives.Job(path, mw.suggest_policy(path, tried=False).policy)
+    attempts = alternatives.Attempts(job, budget_s=0.0)
     try:
         found = attempts.attempt(job.policy, "as it is")
     finally:
@@ -168,8 +168,8 @@ def test_no_time_is_kept_for_later_while_nothing_can_be_published(
 def test_a_slow_method_is_tried_on_fewer_rows_and_on_all_where_there_is_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "SAMPLED", 300)
-    monkeypatch.setattr(trials, "FEWER", 200)
+    monkeypatch.setattr(alternatives, "SAMPLED", 300)
+    monkeypatch.setattr(alternatives, "FEWER", 200)
     path = tmp_path / "table.csv"
     pyarrow.csv.write_csv(accidents(), path)
     tried = [a for a in mw.suggest_policy(path).tried if a.policy.method.name == "local-recoding"]
@@ -183,9 +183,9 @@ def test_a_slow_method_is_tried_on_fewer_rows_and_on_all_where_there_is_time(
     assert mw.anonymize(path, found.policy).ok
 
 
-def attempt(loss: float, lost: float = 0.9, drawback: str = "") -> trials.Attempt:
+def attempt(loss: float, lost: float = 0.9, drawback: str = "") -> alternatives.Attempt:
     """An attempt that loses so much, and so much of its worst column."""
-    return trials.Attempt(
+    return alternatives.Attempt(
         Policy.of({"columns": {"q": "quasi-identifier"}, "require": [{"model": "k-anonymity", "k": 2}]}, "policy"),
         "", loss=Fraction(str(loss)), worst_columns=(("q", Fraction(str(lost))),),
         drawbacks=(drawback,) if drawback else (),
@@ -243,7 +243,7 @@ def test_the_method_that_was_left_out_can_be_had_as_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No patience at all: the quick method is written, and what the policy says instead keeps more."""
-    monkeypatch.setattr(trials, "SAMPLED", 300)
+    monkeypatch.setattr(alternatives, "SAMPLED", 300)
     monkeypatch.setattr("maskwright.suggest.PATIENCE_S", 0.0)
     monkeypatch.setattr(
         "maskwright.suggest._sooner", lambda found, *_: next(c for c in found if c.method == "mondrian")
@@ -303,9 +303,9 @@ def test_leaving_a_column_out_is_no_question_of_whose_rows_these_are(tmp_path: P
     pyarrow.csv.write_csv(few_people(), path)
     policy = mw.suggest_policy(path, tried=False).policy
     assert policy.unit is None
-    fewer = trials.without_columns(policy, ["ward", "zip"])
+    fewer = alternatives.without_columns(policy, ["ward", "zip"])
     release = mw.anonymize(path, fewer)
     assert release.ok
     loss, halves = Fraction(release.metrics["information-loss"]), 2 * len(fewer.quasi_identifiers)
     assert halves == len(policy.quasi_identifiers), "all columns count as much"
-    assert trials.loss_with_columns(loss, policy, ["ward", "zip"]) == (loss + 1) / 2
+    assert alternatives.loss_with_columns(loss, policy, ["ward", "zip"]) == (loss + 1) / 2

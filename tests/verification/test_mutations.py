@@ -15,7 +15,7 @@ import pytest
 
 from maskwright.domain.verdict import Verdict
 from maskwright.errors import MaskwrightError
-from maskwright.pipeline.belief_gates import verify_release
+from maskwright.pipeline.gates import verify_release
 from maskwright.verification import verify
 from tests.amounts import amount, cases
 from tests.verification import mutations as change

@@ -29,7 +29,7 @@ from maskwright.folder.later_files import (
     write_evidence,
 )
 from maskwright.folder.store import MALFORMED, MANIFEST, PRIVATE, PUBLIC, is_readable, read_json
-from maskwright.pipeline.belief_gates import verify_release
+from maskwright.pipeline.gates import verify_release
 from maskwright.policy.policy import Particulars, Policy
 from maskwright.report.html import (
     Markup,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from maskwright.auditing.order import InOrder, Trend, class_numbers, column_trends, sorted_inside
 from maskwright.auditing.published import AuditedTable, Domains, is_star
 from maskwright.auditing.result import AuditFinding
+from maskwright.auditing.row_order import InOrder, Trend, class_numbers, column_trends, sorted_inside
 from maskwright.domain.classes import Ints
 from maskwright.domain.spreadsheets import would_run
 from maskwright.engines.base import Engine, Table

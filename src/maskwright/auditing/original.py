@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.auditing.order import DEVIATIONS, class_numbers, middle_ranks, pearson_correlation
 from maskwright.auditing.published import AuditedTable, require_columns
+from maskwright.auditing.row_order import DEVIATIONS, class_numbers, middle_ranks, pearson_correlation
 from maskwright.domain.classes import Ints
 from maskwright.domain.exact import to_fraction
 from maskwright.domain.grouping import Allocation, Grouping

@@ -515,7 +515,7 @@ def _anonymize(options: argparse.Namespace) -> int:
         engine=options.engine, master=options.master, metrics=metrics_named(options.metric), after=options.after,
     )  # fmt: skip
     if options.choose is not None:
-        from maskwright.pipeline.attempts import chosen_alternative
+        from maskwright.pipeline.alternatives import chosen_alternative
 
         job = replace(job, policy=chosen_alternative(job, options.choose))
     return _publish(job, options, with_alternatives=not options.no_alternatives)
@@ -523,7 +523,7 @@ def _anonymize(options: argparse.Namespace) -> int:
 
 def _publish(job: Any, options: argparse.Namespace, with_alternatives: bool = False) -> int:
     from maskwright.cli.terminal import Display, release_lines
-    from maskwright.pipeline.attempts import alternatives_to
+    from maskwright.pipeline.alternatives import alternatives_to
     from maskwright.pipeline.publish import publish_release
     from maskwright.report.verdict_words import verdict_words
 
@@ -716,7 +716,7 @@ def _glossary(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from maskwright.cli.terminal import verification_lines
     from maskwright.folder.store import recover_destination
-    from maskwright.pipeline.belief_gates import verify_release
+    from maskwright.pipeline.gates import verify_release
     from maskwright.policy.policy import Policy
 
     if options.policy is not None:

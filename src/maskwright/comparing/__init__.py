@@ -24,7 +24,7 @@ from maskwright.metrics import METRICS
 from maskwright.pipeline import history
 from maskwright.pipeline.history import policy_hash, private_folder, state_folder
 from maskwright.pipeline.job import Job, input_files, metrics_named, name_of
-from maskwright.pipeline.trials import Trials
+from maskwright.pipeline.what_if import Trials
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import AnyPolicy, Policy
 from maskwright.runtime import disk

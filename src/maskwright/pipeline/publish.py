@@ -47,11 +47,11 @@ from maskwright.kernels.randomness import derived_key, keyed_digest, random_gene
 from maskwright.methods._rows.own_columns import differing_labels
 from maskwright.metrics import METRICS
 from maskwright.models.belief import BeliefAtMost
-from maskwright.pipeline import history, room
+from maskwright.pipeline import feasibility, history
 from maskwright.pipeline import parts as stages
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target, attack_with_earlier
-from maskwright.pipeline.belief_gates import INSTEAD, decide_beliefs, promises_of
 from maskwright.pipeline.folder_contents import Contents, for_readers, write_words
+from maskwright.pipeline.gates import INSTEAD, decide_beliefs, promises_of
 from maskwright.pipeline.job import Job, KeepPrivate, command_of, input_files, name_of
 from maskwright.pipeline.label_text import rendered_part
 from maskwright.pipeline.marginal_counts import with_marginals
@@ -223,8 +223,8 @@ class Run(Session):
         self.look(prepared.fingerprint)
         resolved = prepared.resolved
         with self.step("searching"):
-            room.refuse_impossible(prepared.task, resolved.method, resolved.models)
-            self.tight = room.room_warnings(prepared.task, resolved.method, resolved.models)
+            feasibility.refuse_impossible(prepared.task, resolved.method, resolved.models)
+            self.tight = feasibility.room_warnings(prepared.task, resolved.method, resolved.models)
             for line in self.tight:
                 self.progress.note(line)
             try:
@@ -544,7 +544,7 @@ class Run(Session):
 
     def look_around(self, made: _Made) -> NearbySettings:
         """What a stricter or a looser policy would cost, for the private report."""
-        from maskwright.pipeline.trials import try_nearby_settings
+        from maskwright.pipeline.what_if import try_nearby_settings
 
         with self.step("trying other settings"):
             return try_nearby_settings(made.parts, self.job.policy.recoding.exact, self.timings)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from maskwright.domain.shown import Shown
 from maskwright.engines.base import Engine, Reading, Table
 from maskwright.errors import InputError, MaskwrightError, UsageError
-from maskwright.pipeline.attempts import FEWER, Attempt, Attempts, loss_with_columns
+from maskwright.pipeline.alternatives import FEWER, Attempt, Attempts, loss_with_columns
 from maskwright.pipeline.job import Job
 from maskwright.policy.policy import Policy, counted_roles
 from maskwright.policy.yaml_text import load_yaml

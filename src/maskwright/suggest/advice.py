@@ -16,7 +16,7 @@ from maskwright.errors import MaskwrightError, PolicyError, UsageError
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
-from maskwright.pipeline.trials import Trials
+from maskwright.pipeline.what_if import Trials
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
 from maskwright.suggest.presets import PRESETS

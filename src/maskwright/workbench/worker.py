@@ -30,7 +30,7 @@ from maskwright.workbench.turns import Turns
 from maskwright.workbench.workspace import read_json, write_json, write_text
 
 if TYPE_CHECKING:
-    from maskwright.pipeline.attempts import Alternatives
+    from maskwright.pipeline.alternatives import Alternatives
     from maskwright.policy.policy import Policy
     from maskwright.suggest.profile import Facts
 
@@ -181,7 +181,7 @@ def _keep_values(project: Path, policy: Policy, seen: list[Facts]) -> None:
 def _release(run: WorkerRun) -> dict[str, Any]:
     """Publish, and keep a few rows to look at."""
     from maskwright.api import anonymize
-    from maskwright.pipeline.attempts import alternatives_to
+    from maskwright.pipeline.alternatives import alternatives_to
     from maskwright.pipeline.job import Job
     from maskwright.policy.policy import Policy
     from maskwright.report.verdict_words import verdict_words
@@ -214,7 +214,7 @@ def _release(run: WorkerRun) -> dict[str, Any]:
 def _choices(run: WorkerRun) -> dict[str, Any]:
     """All minimal choices of levels, measured."""
     from maskwright.pipeline.job import Job
-    from maskwright.pipeline.trials import explore_choices
+    from maskwright.pipeline.what_if import explore_choices
     from maskwright.policy.policy import Policy
 
     job = Job(run.source, Policy.load(run.request["policy"]), memory=run.request.get("memory"))

@@ -17,8 +17,7 @@ import pytest
 import maskwright as mw
 from maskwright.domain.method import Task
 from maskwright.errors import PolicyNotMet
-from maskwright.pipeline.job import Job
-from maskwright.pipeline.room import (
+from maskwright.pipeline.feasibility import (
     Holders,
     bounds_of,
     halves_kept,
@@ -27,6 +26,7 @@ from maskwright.pipeline.room import (
     room_warnings,
     round_share,
 )
+from maskwright.pipeline.job import Job
 from maskwright.pipeline.session import Prepared, prepared_run
 from tests.amounts import amount, crossed
 from tests.patients import Command, write_csv
@@ -291,7 +291,7 @@ def test_suppression_is_taken_into_account(tmp_path: Path) -> None:
 
 def test_what_is_refused_in_advance_no_search_could_have_found(tmp_path: Path) -> None:
     """Small tables, shares around the bound: where the method finds something, nothing was refused before it."""
-    from maskwright.pipeline.room import refuse_impossible
+    from maskwright.pipeline.feasibility import refuse_impossible
 
     refused = found = 0
     for seed in range(amount(30, 60)):

@@ -33,7 +33,7 @@ from maskwright.metrics.loss import attribute_losses
 from maskwright.pipeline import history
 from maskwright.pipeline.history import OUTCOME_FREE, policy_hash, private_folder, state_folder
 from maskwright.pipeline.job import Job, engine_of
-from maskwright.pipeline.trials import Trials
+from maskwright.pipeline.what_if import Trials
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
 from maskwright.runtime import disk
