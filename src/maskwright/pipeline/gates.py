@@ -1,7 +1,8 @@
-"""Judge: requirements on belief, decided by what the attacks found.
+"""Gates: a release is refused here, before it is written by what its classes show, after it by what attacks found.
 
-Which attacks count follows from what the adversary knows and what each attack takes into account. Where no attack
-takes all of it into account, and nothing is proven, nothing is known: then the belief is taken to be 1.
+Which attacks decide a requirement on belief follows from what the adversary knows and what each attack takes into
+account. Where no attack takes all of it into account, and nothing is proven, nothing is known: then the belief is taken
+to be 1.
 """
 
 from __future__ import annotations
@@ -15,21 +16,30 @@ import numpy as np
 
 from maskwright.attacks import ATTACKS
 from maskwright.attacks._shared.secrets import secrets_of
+from maskwright.attacks.known_items import held_items, rare_sets
+from maskwright.attacks.linked_visits import known_levels
 from maskwright.domain.adversary import Adversary, Target, drops_failing
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
+from maskwright.domain.classes import Classes
 from maskwright.domain.exact import text_of
+from maskwright.domain.grouping import Grouping
+from maskwright.domain.method import Part
 from maskwright.domain.model import Model
 from maskwright.domain.near_numbers import NumberWindows
 from maskwright.domain.promise import Design, Promise
+from maskwright.domain.references import References
 from maskwright.domain.verdict import Measured, Verdict
+from maskwright.errors import NotVerified, PolicyError, PolicyNotMet
 from maskwright.folder.store import PRIVATE, PUBLIC
+from maskwright.methods._rows.own_columns import differing_labels
 from maskwright.models.belief import BeliefAtMost
 from maskwright.pipeline.attacking import adversary_named, attack_target, kept_parts, target_of
 from maskwright.pipeline.marginal_counts import miscounted_marginals
-from maskwright.policy.policy import Policy
+from maskwright.policy.policy import Policy, Unit
 from maskwright.promise.policy_promise import promise_of, promise_of_rows
 from maskwright.verification.against_policy import check_against_policy
 from maskwright.verification.marginal_recount import MARGINALS
+from maskwright.verification.pseudonym_links import too_few_matches
 from maskwright.verification.verify import Verification, verify_folder
 
 PUBLIC_ONLY = (
@@ -242,6 +252,117 @@ def _instead(model: BeliefAtMost, adversary: Adversary, design: Design | None) -
             "larger classes (a larger k), or quasi-identifiers that say less of it, leave more to choose from"
         )
     return INSTEAD_OF_FACTS if "facts" in adversary.knowledge else INSTEAD
+
+
+def decided_by_classes(models: Sequence[Model], policy: Policy) -> Sequence[Model]:
+    """The requirements that classes alone decide; beliefs about people with several rows are not among them."""
+    return [m for m in models if not (policy.person_column and isinstance(m, BeliefAtMost))]
+
+
+def refuse_unmet(classes: Classes, models: Sequence[Model], references: References, people: bool) -> None:
+    """Refuse before anything is written when a requirement does not hold for the grouping."""
+    for model in models:
+        verdict = references.check(model, classes)
+        if verdict.ok:
+            continue
+        near = references.nearest(model, classes)
+        remedy = f"; this release would satisfy {near}" if near else ""
+        if isinstance(model, BeliefAtMost):
+            remedy += f"; {INSTEAD}"
+        elif people and model.use == "search":  # of each group it holds
+            remedy += (
+                "; groups whose labels read alike are one class, in which somebody with rows in several of them counts "
+                "once: recoding: bucketize tells them apart"
+            )
+        elif people:
+            remedy += (
+                "; or let a method search for it (use: search), e.g. mondrian: what its choice then says about the "
+                "values of people with several rows is measured by the attacks"
+            )
+        elif model.use == "gate" and model.needs():
+            remedy += (
+                "; or let a method with one level for each column search for it (use: search, optimal-lattice): its "
+                "choice then says something about the values"
+            )
+        elif model.use == "gate":
+            remedy += (
+                "; or let a method search for it (use: search): mondrian with cut: balanced gives nothing away by "
+                "that, the choice of other methods then says something about the values"
+            )
+            if _has_room(references, model):
+                remedy += (
+                    ". Or require what is meant, a belief: {model: belief, max: 1/4} with that method chooses the "
+                    "parameter and guarantees it"
+                )
+        raise PolicyNotMet(f"{verdict.sentence()}{remedy}; nothing was published")
+
+
+def refuse_matching_visits(grouping: Grouping, models: Sequence[Model], people: Unit | None) -> None:
+    """Refuse visits when fewer people match what may be known of them together than the policy asks."""
+    if people is None or (people.publish is None and people.events == 1):
+        return
+    other = "do not link them (no publish: pseudonym)" if people.publish else "write events: 1"
+    matches = min(level.fewest for level in known_levels(grouping, people.events) if level.visits)
+    for model in models:
+        if problem := too_few_matches(model, matches, people.events):
+            raise PolicyNotMet(
+                f"{problem}; keep fewer rows of each person (unit: {{rows: 1}} leaves nothing to link), coarsen what "
+                f"differs from visit to visit (its `levels`, or a larger k), or {other}; nothing was published"
+            )
+
+
+def refuse_rare_items(part: Part, policy: Policy, parts: int) -> None:
+    """Refuse sets of which a few values are held by fewer people than the policy asks."""
+    for column in part.task.sets:
+        asked = policy.known_items.get(column.name)
+        if asked is None:
+            continue
+        if parts > 1 or part.grouping.changes is not None or part.grouping.summary.cells is None:
+            raise PolicyError(
+                f"columns.{column.name}.known_items: which values are held together is not counted with method "
+                f"{policy.method.name}; use another method, e.g. mondrian, or leave `known_items` out"
+            )
+        linked = policy.people is not None and policy.people.publish is not None
+        holder, item, _, owner = held_items(part.grouping, column, linked)
+        found = rare_sets(holder, item, asked.m, asked.k, owner)
+        if len(holder) and found.fewest < asked.k:
+            raise PolicyNotMet(
+                f"column {column.name!r}: some {found.size} of its values are held together by {found.fewest} of those "
+                f"who are published, asked at least {asked.k}; write rare: suppress (or merge), a smaller k or m"
+                + (", or let nobody be left out (suppression: 0)" if asked.rare != "refuse" else "")
+                + "; nothing was published"
+            )
+
+
+def refuse_differing_labels(grouping: Grouping, policy: Policy) -> None:
+    """Refuse a column of the person that is published differently in rows of one person, where that can be seen.
+
+    Whoever knows somebody's own columns knows them in every row, also in those that are not known otherwise. So where a
+    pseudonym links rows, that goes for any column that is the same in all rows of everybody.
+    """
+    linked = policy.people is not None and policy.people.publish is not None
+    if not linked and not policy.own_columns:
+        return
+    same = dict(differing_labels(grouping))
+    named = [name for name, there in same.items() if there if linked or name in policy.own_columns]
+    if not named:
+        return
+    if set(named) & set(policy.own_columns):
+        raise NotVerified(
+            f"column {named[0]!r} was to be published alike in all rows of a person, and is not"
+        )
+    own = ", ".join(same)
+    raise PolicyNotMet(
+        f"column {named[0]!r} is the same in all rows of each person, but {policy.method.name} coarsens it differently "
+        "from row to row: rows that a pseudonym links would tell more of a person than each of them does. Say that it "
+        f"is the person's own (unit: {{own: [{own}]}}); nothing was published"
+    )
+
+
+def _has_room(references: References, model: Model) -> bool:
+    """Whether no value of the model's attribute is held by more than a quarter of the table as it is."""
+    counts = references.search.reference.get(model.attribute_name() or "")
+    return counts is not None and 4 * int(counts.max(initial=0)) <= int(counts.sum())
 
 
 def _with_kept_marginals(result: Verification, folder: Path) -> Verification:
