@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from maskwright.policy.policy import Role
 from maskwright.suggest.profile import Facts
 from maskwright.suggest.topics import (
-    FREE_TEXT,
     Topic,
     identifier_topic,
     is_numbering,
@@ -60,7 +59,7 @@ def _identifying(facts: Facts) -> Guess | None:
     found = facts.identifier
     if found is not None and found.kind.key == "free-text":
         return Guess(
-            "identifier", FREE_TEXT.key, "free text can say anything about anybody, names included: dropped"
+            "identifier", "free-text", "free text can say anything about anybody, names included: dropped"
         )
     if found is not None and not (found.kind.key == "person-name" and _named_for_things(facts)):
         return Guess("identifier", found.kind.key, f"{found.sentence()}: dropped")
@@ -69,7 +68,7 @@ def _identifying(facts: Facts) -> Guess | None:
     topic = identifier_topic(facts.name)
     if topic is not None and not (topic.key in ("phone", "email") and facts.distinct <= YES_OR_NO):
         return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
-    topic = name_topic(facts.name, (FREE_TEXT,))
+    topic = name_topic(facts.name, "free text")
     if topic is not None and facts.distinct > 20:
         return Guess(
             "identifier", topic.key, "its name says free text, which can say anything about anybody: dropped"
