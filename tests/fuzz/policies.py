@@ -15,13 +15,14 @@ from typing import Any, ClassVar, get_args
 import yaml
 
 from maskwright.attacks import ATTACKS
+from maskwright.domain.missing_values import Missing
 from maskwright.domain.settings import Registered
 from maskwright.errors import MaskwrightError
 from maskwright.hierarchies import WAYS
 from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.policy.binding import method_of, models_of
-from maskwright.policy.policy import Column, Input, Missing, Output, Policy, Population, Recoding
+from maskwright.policy.policy import Column, Input, Output, Policy, Population, Recoding
 from maskwright.policy.yaml_text import load_yaml
 from tests.fuzz.harness import Target
 from tests.fuzz.mangle import NUMBERS, TEXTS, spoil, value

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from maskwright.domain.missing_values import Missing
 from maskwright.domain.settings import Settings
 from maskwright.methods import METHODS
 from maskwright.methods.mondrian import Mondrian
 from maskwright.pipeline.attacking import ADVERSARIES
 from maskwright.policy import binding
-from maskwright.policy.policy import Column, Missing, Policy, Recoding
+from maskwright.policy.policy import Column, Policy, Recoding
 from maskwright.prepare import Preparation
 
 POLICY = Policy.model_validate(

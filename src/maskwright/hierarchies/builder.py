@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 
 from maskwright.domain.exact import short_repr
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.settings import Settings
 from maskwright.domain.values import Value, check_covered
 from maskwright.errors import HierarchyError
@@ -80,7 +81,7 @@ def refuse_order(attribute: str, order: Sequence[str] | None, kind: str) -> None
 def _refuse_missing(attribute: str, made: Ladder, missing: Collection[str]) -> None:
     """Refuse a label that could be mistaken for a missing value."""
     for name, labels in made.levels:
-        for bad in {"", *missing}.intersection(labels):
+        for bad in missing_texts(missing).intersection(labels):
             at = made.ground[list(labels).index(bad)]
             raise HierarchyError(
                 f"column {attribute!r}: the label {bad!r} of {short_repr(at)} at level {name!r} reads as missing; "
@@ -104,6 +105,7 @@ def declared_values(
     """The ground values: the declared domain, which must cover the data, or else what the data holds."""
     if domain is None:
         return values
-    ground = dict.fromkeys(v for v in domain if v and v not in missing)
+    absent = missing_texts(missing)
+    ground = dict.fromkeys(v for v in domain if v not in absent)
     check_covered(attribute, values, ground, "the domain", "add them to `domain`, or declare them as missing")
     return list(ground)

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from maskwright.domain.exact import short_repr
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.values import arrange_values, check_covered
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
@@ -66,9 +67,10 @@ class File(Builder):
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name in the header; rename one")
         labels: dict[str, list[str]] = {}
+        absent = missing_texts(missing)
         for line, cells in rows:
             value = cells[0]
-            if value == "" or value in missing:
+            if value in absent:
                 continue
             if "" in cells:
                 raise ValueError(

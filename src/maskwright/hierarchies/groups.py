@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from maskwright.domain.exact import short_repr
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.values import arrange_values, canonical_text, check_covered
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
@@ -88,7 +89,8 @@ class Groups(Builder):
                     "or remove `order`"
                 )
             listed = dict.fromkeys(value for owner in owners for value in owner)
-            rest = dict.fromkeys(value for value in values if value and value not in missing)
+            absent = missing_texts(missing)
+            rest = dict.fromkeys(value for value in values if value not in absent)
             owners = [{v: owner.get(v, _OTHERS) for v in listed | rest} for owner in owners]
         for i, owner in enumerate(owners):
             for other in owners:
@@ -117,7 +119,8 @@ class Groups(Builder):
                     f"column {attribute!r}: level {i + 1} of the groups lists {short_repr(value)} in two groups; "
                     "leave it in one"
                 )
-        return {value: number for value, number in owner.items() if value and value not in missing}
+        absent = missing_texts(missing)
+        return {value: number for value, number in owner.items() if value not in absent}
 
 
 def _pairs(level: GroupLevel) -> Iterator[tuple[int, str]]:

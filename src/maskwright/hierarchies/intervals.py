@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
 from maskwright.domain.exact import Exact, short_repr, text_of, to_fraction
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.values import check_covered, number_of_text
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder, refuse_order
@@ -142,8 +143,8 @@ class Intervals(Builder):
             numbers[text] = x
         if self.domain is None:
             return numbers
-        low, high = self.domain
-        ground = {str(i): i for i in range(low, high + 1) if str(i) not in missing}
+        (low, high), absent = self.domain, missing_texts(missing)
+        ground = {str(i): i for i in range(low, high + 1) if str(i) not in absent}
         where = f"the domain [{low}, {high}]"
         check_covered(attribute, values, ground, where, "widen `domain`, or declare them as missing")
         return dict(ground)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from maskwright.domain.exact import short_repr
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.values import arrange_values, canonical_text, check_covered
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
@@ -88,13 +89,14 @@ class Tree(Builder):
     def _paths(self, attribute: str, missing: Collection[str]) -> dict[str, list[_Node]]:
         """For every ground value the nodes from below the root down to itself."""
         paths: dict[str, list[_Node]] = {}
+        absent = missing_texts(missing)
 
         def _leaf(value: str, above: list[_Node]) -> None:
             if value in paths:
                 raise HierarchyError(
                     f"column {attribute!r}: the tree lists {short_repr(value)} twice; leave it in one place"
                 )
-            if value and value not in missing:
+            if value not in absent:
                 paths[value] = [*above, _Node(value, [value])]
                 for node in above:
                     node.leaves.append(value)

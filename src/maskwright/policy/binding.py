@@ -12,6 +12,7 @@ import numpy as np
 from maskwright.domain.adversary import Adversary
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Method
+from maskwright.domain.missing_values import Missing
 from maskwright.domain.model import Model
 from maskwright.domain.model_contract import refuse_broken_contract
 from maskwright.domain.promise import Design, Promise
@@ -31,7 +32,6 @@ from maskwright.policy.policy import (
     Column,
     DateShift,
     Input,
-    Missing,
     Output,
     Policy,
     Population,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
 
 from maskwright.domain.exact import Exact, short_repr
+from maskwright.domain.missing_values import Missing
 from maskwright.domain.registry import is_outside, register_class
 from maskwright.domain.settings import ExplainedType, Registered, Settings, did_you_mean, parse_settings
 from maskwright.domain.shown import Shown
@@ -49,18 +50,6 @@ class Input(Settings):
     )
     sheet: str | None = Field(None, description="of an Excel workbook that has several")
     labels: bool = Field(False, description="of a Stata or SPSS file: value labels in place of the codes")
-
-
-class Missing(Settings):
-    """What counts as missing besides empty cells, and what happens to rows that have it."""
-
-    tokens: tuple[str, ...] = Field((), description="texts that mean missing, e.g. '?', 'NA'")
-    rows: Literal["keep", "drop"] = Field(
-        "keep", description="keep: missing is a value of its own; drop: leave out rows with one"
-    )
-    wildcard: bool = Field(
-        False, description="when risks in the population are estimated, a missing value matches every value"
-    )
 
 
 class Population(Settings):

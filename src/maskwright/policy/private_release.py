@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from maskwright.domain.method import Method
+from maskwright.domain.missing_values import Missing
 from maskwright.domain.model import Model
 from maskwright.domain.settings import Settings
 from maskwright.errors import PolicyError
 from maskwright.hierarchies.intervals import Intervals
 from maskwright.hierarchies.masking import Masking
 from maskwright.models.belief import BeliefAtMost
-from maskwright.policy.policy import Column, Missing, Policy
+from maskwright.policy.policy import Column, Policy
 
 # settings that decide nothing but what each row alone becomes, how files are read and written, or words for people
 SAFE: dict[type[Settings], frozenset[str]] = {

@@ -16,6 +16,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.missing_values import missing_texts
 from maskwright.errors import PolicyError
 
 Items = frozenset[str]
@@ -58,8 +59,7 @@ ROWS_ARE_PEOPLE = SetOwners()
 
 def items_of(text: str | None, separator: str, missing: Collection[str] = ()) -> Items:
     """The values of a set that is written as a text."""
-    parts = (part.strip() for part in (text or "").split(separator))
-    return frozenset(part for part in parts if part and part not in missing)
+    return frozenset(part.strip() for part in (text or "").split(separator)) - missing_texts(missing)
 
 
 def rare_combinations(

@@ -13,16 +13,12 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
+from maskwright.domain.missing_values import BLANKS, NOT_A_NUMBER, missing_texts
 from maskwright.engines.base import ColumnInfo, Kind
 from maskwright.engines.sql.packed_keys import Packing
 from maskwright.identifiers.date_shifts import DIGITS
 from maskwright.identifiers.pseudonyms import LETTERS
 
-# What Python's str.strip removes: the same blanks on every engine.
-BLANKS = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B),
-                           0x2028, 0x2029, 0x202F, 0x205F, 0x3000)))  # fmt: skip
-
-_NAN = ("nan", "-nan", "NaN")  # as DuckDB and Spark print it
 _FLOATS = ("FLOAT", "REAL", "DOUBLE")
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINT", "UBIGINT",
              "UHUGEINT", "LONG", "SHORT", "BYTE")  # fmt: skip
@@ -257,7 +253,7 @@ def drop_table(name: str) -> exp.Expression:
 
 def token_parameters(tokens: Iterable[str], trim: bool = True) -> dict[str, Any]:
     """The parameters that `cleaned` refers to: the blanks, and each missing token."""
-    distinct = sorted({t.strip() for t in tokens} - {""})
+    distinct = sorted(missing_texts(tokens) - {""})
     return {"blanks": BLANKS if trim else "", **{f"m{i}": token for i, token in enumerate(distinct)}}
 
 
@@ -277,7 +273,9 @@ def cleaned(value: exp.Expression, info: ColumnInfo, parameters: Mapping[str, An
         # Not by a comparison, nor by isnan: where the statistics of a Parquet file leave NaN out, as they should,
         # DuckDB takes both for false (duckdb/duckdb#25521). What is not finite is rare, so its text is looked at.
         finite = equal(exp.Sub(this=value.copy(), expression=value.copy()), integer(0))
-        nan = exp.In(this=cast(value.copy(), "TEXT"), expressions=[exp.Literal.string(n) for n in _NAN])
+        nan = exp.In(
+            this=cast(value.copy(), "TEXT"), expressions=[exp.Literal.string(n) for n in NOT_A_NUMBER]
+        )
         zero = (equal(value.copy(), integer(0)), integer(0))
         value = cast(case(zero, (finite, value), (nan, exp.null()), otherwise=value.copy()), info.type)
     if tokens:

@@ -110,7 +110,7 @@ def _check_labels(t: Relation, hierarchy: Hierarchy, level: int) -> None:
     """A label that reads like a missing value, or changes when it is read, cannot stand for one."""
     tokens = {token for name, token in t.parameters.items() if name != "blanks"}
     for label in hierarchy.levels[level].labels[1:]:
-        if label is None or not label or label.strip(clauses.BLANKS) != label or label in tokens:
+        if label is None or not label or label.strip() != label or label in tokens:
             raise PolicyError(
                 f"column {hierarchy.attribute!r}: level {hierarchy.levels[level].name!r} has the label {label!r},"
                 " which is empty, has blanks at its ends or means missing; rename it, or choose another `finest`"

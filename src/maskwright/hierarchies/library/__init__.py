@@ -15,6 +15,7 @@ import yaml
 from pydantic import Field, field_validator
 
 from maskwright.domain.exact import short_repr
+from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.settings import did_you_mean
 from maskwright.domain.values import arrange_values, number_of_text
 from maskwright.errors import HierarchyError
@@ -155,7 +156,8 @@ class Library(Builder):
         entry = library_entry(self.library)
         if entry.kind == "cuts":
             refuse_order(attribute, order, "numbers")
-        labels = {value: entry.labels_of(value) for value in values if value not in missing}
+        absent = missing_texts(missing)
+        labels = {value: entry.labels_of(value) for value in values if value not in absent}
         unknown = [value for value, found in labels.items() if found is None]
         if unknown:
             shown = ", ".join(map(short_repr, unknown[:3])) + (" …" if len(unknown) > 3 else "")
