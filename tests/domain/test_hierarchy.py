@@ -158,20 +158,22 @@ def test_a_range_and_a_set_are_read_as_they_were_written(data: st.DataObject) ->
     values = data.draw(st.lists(text, min_size=3, max_size=6, unique=True))
     hierarchy = Hierarchy.of("zip", values, [("top", [TOP] * len(values))])
     codes = sorted(data.draw(st.sets(st.integers(1, len(values)), min_size=2)))
-    written = hierarchy.set_label(codes)
+    written = hierarchy.value_labels.set_label(codes)
     if written not in values:
         assert hierarchy.codes_of(written, len(codes)).tolist() == codes
     first, last = codes[0], codes[-1]
     pairs = [(a, b) for a in range(1, len(values) + 1) for b in range(a + 1, len(values) + 1)]
-    texts = [hierarchy.range_label(a, b) for a, b in pairs if b - a == last - first]
-    written = hierarchy.range_label(first, last)
+    texts = [hierarchy.value_labels.range_label(a, b) for a, b in pairs if b - a == last - first]
+    written = hierarchy.value_labels.range_label(first, last)
     if texts.count(written) == 1:  # a text that two ranges have says no more than that
-        assert hierarchy.listed_codes(written, last - first + 1).tolist() == list(range(first, last + 1))
+        assert hierarchy.value_labels.listed_codes(written, last - first + 1).tolist() == list(
+            range(first, last + 1)
+        )
 
 
 def test_a_set_of_numerals_is_no_list_of_numbers() -> None:
     hierarchy = Hierarchy.of("ward", ["1", "2", "10"], [("top", [TOP] * 3)])
-    assert hierarchy.set_label([1, 3]) == "{1, 10}"
+    assert hierarchy.value_labels.set_label([1, 3]) == "{1, 10}"
     assert hierarchy.codes_of("{1, 10}", 2).tolist() == [1, 3]
     with pytest.raises(HierarchyError, match="no label of so many values"):
         hierarchy.codes_of("{1, 3}", 2)

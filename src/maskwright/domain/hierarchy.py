@@ -10,7 +10,6 @@ level below the top and joins the rest there.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwright.domain.value_labels import ValueLabels
 from maskwright.errors import HierarchyError
 
 TOP = "*"
@@ -165,49 +165,15 @@ class Hierarchy:
                 b for b, label in enumerate(level.labels) if label == text and level.leaves[b] == coverage
             ]:
                 return np.flatnonzero(level.blocks == block)
-        listed = self.listed_codes(text, coverage)
+        listed = self.value_labels.listed_codes(text, coverage)
         if listed is None:
             raise HierarchyError(f"column {self.attribute!r}: no label of so many values reads {text!r}")
         return listed
 
-    def range_label(self, first: int, last: int) -> str:
-        """The text of a range, by the codes of its ends: 20-29; where values have dashes, 1.1-5..2.3-7."""
-        return f"{self.values[first - 1]}{self._between}{self.values[last - 1]}"
-
-    def set_label(self, codes: Iterable[int]) -> str:
-        """The text of a set of values: {a, b}; where values have commas or braces, in quotes."""
-        values = [self.values[code - 1] for code in codes]
-        shown = [json.dumps(value, ensure_ascii=False) for value in values] if self._quoted else values
-        return "{" + ", ".join(shown) + "}"
-
-    def listed_codes(self, text: str, coverage: int) -> NDArray[np.int64] | None:
-        """The codes in a `range_label` or `set_label` of so many values, ascending; None: it is neither."""
-        for at in [i for i in range(1, len(text)) if text.startswith(self._between, i)]:
-            first, last = self._code.get(text[:at]), self._code.get(text[at + len(self._between) :])
-            if first and last and last - first + 1 == coverage:
-                return np.arange(first, last + 1)
-        if text.startswith("{") and text.endswith("}"):
-            listed = text[1:-1].split(", ")
-            if self._quoted:
-                try:
-                    listed = json.loads(f"[{text[1:-1]}]")
-                except ValueError:
-                    return None
-            if len(listed) == coverage and all(value in self._code for value in listed):
-                return np.array(sorted(self._code[value] for value in listed), dtype=np.int64)
-        return None
-
     @cached_property
-    def _code(self) -> dict[str, int]:
-        return {value: i + 1 for i, value in enumerate(self.values)}
-
-    @cached_property
-    def _between(self) -> str:
-        return ".." if any("-" in value for value in self.values) else "-"
-
-    @cached_property
-    def _quoted(self) -> bool:
-        return any(set(value) & set("{},") for value in self.values)
+    def value_labels(self) -> ValueLabels:
+        """How ranges and sets of the values are written."""
+        return ValueLabels(self.values)
 
     def cut_at(self, level: int) -> Hierarchy:
         """The hierarchy from a level upwards, whose labels become the ground values."""

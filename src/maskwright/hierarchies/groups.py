@@ -11,6 +11,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from maskwright.domain.exact import short_repr
 from maskwright.domain.missing_values import missing_texts
+from maskwright.domain.value_labels import group_label
 from maskwright.domain.values import arrange_values, canonical_text, check_covered
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
@@ -150,13 +151,6 @@ def _check_run(attribute: str, ground: Sequence[str], positions: Sequence[int]) 
                 f"column {attribute!r}: a group holds {short_repr(ground[a])} and {short_repr(ground[b])} but not "
                 f"{short_repr(ground[a + 1])}, which the order puts between them; groups must be runs of the order"
             )
-
-
-def group_label(members: Sequence[str], *, run: bool = False) -> str:
-    """The text for a group without a name."""
-    if len(members) == 1:
-        return members[0]
-    return f"{members[0]}..{members[-1]}" if run else "{" + ", ".join(members) + "}"
 
 
 def refuse_twins(attribute: str, labels: Mapping[int, str]) -> None:

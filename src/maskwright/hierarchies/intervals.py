@@ -14,6 +14,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from maskwright.domain.exact import Exact, short_repr, text_of, to_fraction
 from maskwright.domain.missing_values import missing_texts
+from maskwright.domain.value_labels import interval_label
 from maskwright.domain.values import check_covered, number_of_text
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder, refuse_order
@@ -205,7 +206,6 @@ class _Scaled:
         self.origin = self.scale(spec.origin)
         self.below = None if spec.below is None else self.scale(spec.below)
         self.above = None if spec.above is None else self.scale(spec.above)
-        self.whole = self.unit == 1
 
     def scale(self, x: int | Fraction) -> int:
         """The integer that a number becomes."""
@@ -220,7 +220,8 @@ class _Scaled:
         find = self._between(entry) if isinstance(entry, tuple) else self._wide(self.scale(entry))
         bounds = [find(self.numbers[text]) for text in ground]
         for pair in set(bounds):
-            known[pair] = self._label(*pair)
+            low, high = (None if end is None else Fraction(end, self.unit) for end in pair)
+            known[pair] = interval_label(low, high, self.unit == 1)
         return [known[pair] for pair in bounds]
 
     def _wide(self, width: int) -> Any:
@@ -250,17 +251,3 @@ class _Scaled:
             return edges[i], edges[i + 1]
 
         return _find
-
-    def _label(self, low: int | None, high: int | None) -> str:
-        if low is None:
-            return f"<{self._text(high)}"
-        if high is None:
-            return f"≥{self._text(low)}"
-        if not self.whole:
-            return f"[{self._text(low)}, {self._text(high)})"
-        if high - low == 1:
-            return str(low)
-        return f"{low}-{high - 1}" if low >= 0 else f"{low}..{high - 1}"
-
-    def _text(self, scaled: int | None) -> str:
-        return text_of(Fraction(scaled or 0, self.unit))

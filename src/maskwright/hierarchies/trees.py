@@ -11,10 +11,11 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from maskwright.domain.exact import short_repr
 from maskwright.domain.missing_values import missing_texts
+from maskwright.domain.value_labels import group_label
 from maskwright.domain.values import arrange_values, canonical_text, check_covered
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder
-from maskwright.hierarchies.groups import group_label, refuse_twins
+from maskwright.hierarchies.groups import refuse_twins
 
 MAX_DEPTH = 30
 MAX_NODES = 1_000_000

@@ -17,6 +17,7 @@ from pydantic import Field, field_validator
 from maskwright.domain.exact import short_repr
 from maskwright.domain.missing_values import missing_texts
 from maskwright.domain.settings import did_you_mean
+from maskwright.domain.value_labels import table_interval_label
 from maskwright.domain.values import arrange_values, number_of_text
 from maskwright.errors import HierarchyError
 from maskwright.hierarchies.builder import Builder, Ladder, refuse_order
@@ -120,16 +121,9 @@ def _block_of(name: str, code: str) -> str:
 
 def _between(number: int | Fraction, cuts: Sequence[str], whole: bool) -> str:
     """The label of the interval between two cuts that a number lies in."""
-    below = [cut for cut in cuts if Fraction(cut) <= number]
-    if not below:
-        return f"<{cuts[0]}"
-    low = below[-1]
-    if low == cuts[-1]:
-        return f"{low}+"
-    high = cuts[len(below)]
-    if not whole:
-        return f"{low}-<{high}"
-    return low if int(high) == int(low) + 1 else f"{low}-{int(high) - 1}"
+    below = sum(Fraction(cut) <= number for cut in cuts)
+    ends = [None, *cuts, None]
+    return table_interval_label(ends[below], ends[below + 1], whole)
 
 
 class Library(Builder):

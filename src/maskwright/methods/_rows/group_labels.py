@@ -250,7 +250,7 @@ def _ranges(hierarchy: Hierarchy, low: Numbers, high: Numbers) -> Labels:
         if a == b:
             texts.append(hierarchy.values[a - 1] if a else None)
         else:
-            texts.append(TOP if everything else hierarchy.range_label(a, b))
+            texts.append(TOP if everything else hierarchy.value_labels.range_label(a, b))
         leaves.append(0 if b == 0 else hierarchy.base if a == 0 else b - a + 1)
     return _labels(hierarchy, texts, leaves, of_group)
 
@@ -274,7 +274,9 @@ def _sets(axis: Axis, words: Sequence[Numbers]) -> Labels:
             continue
         held = axis.code[inside].tolist()
         one, whole = len(held) == 1, len(held) == hierarchy.base
-        texts.append(hierarchy.values[held[0] - 1] if one else TOP if whole else hierarchy.set_label(held))
+        texts.append(
+            hierarchy.values[held[0] - 1] if one else TOP if whole else hierarchy.value_labels.set_label(held)
+        )
         leaves.append(len(held))
     return _labels(hierarchy, texts, leaves, of_group)
 

@@ -161,7 +161,7 @@ def _support(
         union = np.unique(np.concatenate(parts))
         if (union > 0).sum() == coverage:
             return union
-    listed = hierarchy.listed_codes(text, coverage)
+    listed = hierarchy.value_labels.listed_codes(text, coverage)
     if listed is not None:
         return listed
     raise UsageError(f"it is not known which {coverage} values of {hierarchy.attribute!r} a label stands for")
