@@ -45,6 +45,11 @@ class Level:
         counts = np.bincount(self.blocks[1:], minlength=len(self.labels))
         return counts.astype(np.int64)
 
+    @cached_property
+    def hidden(self) -> NDArray[np.int64]:
+        """How many other values each code's block covers; a missing value that is alone covers none."""
+        return (np.maximum(self.leaves, 1) - 1)[self.blocks]
+
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:

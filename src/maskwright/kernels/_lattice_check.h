@@ -192,8 +192,10 @@ static int finish_mass(Problem *P, const Snap *s, const Keys *k, const int32_t *
 }
 
 /* Evaluate the classes in `slot` up to `end`, which are those of the tuples `from` up to `to`; fills slot_ok and slot_lost.
- * Stops when *total exceeds the limit. */
+ * Stops when *total exceeds the limit. In a node that need not be counted to the end, bounds on refinements are worth
+ * their time only where the limit is so near that they can rule all of them out. */
 static int evaluate_slots(Problem *P, const Snap *s, uint32_t from, uint32_t to, uint32_t slot, uint32_t end, int64_t *total) {
+    int brief = P->most < P->limit;
     for (int a = 0; a < P->n_attrs; a++) {
         uint32_t n_values = P->n_values[a];
         if (P->use_mask[a]) {
@@ -220,7 +222,7 @@ static int evaluate_slots(Problem *P, const Snap *s, uint32_t from, uint32_t to,
                 int64_t size = P->cnt[P->slot_pos[j]], lost;
                 int64_t rows = P->units ? P->cnt_rows[P->slot_pos[j]] : size;
                 const int32_t *h = P->use_mask[a] ? NULL : P->hist + (size_t)(j - slot) * n_values;
-                int ok = decide(P, q, h, P->use_mask[a] ? P->slot_mask[j] : 0, size, rows, &lost);
+                int ok = decide(P, q, h, P->use_mask[a] ? P->slot_mask[j] : 0, size, rows, &lost, brief);
                 if (ok < 0) return -1;
                 if (ok) continue;
                 P->slot_ok[j] = 0;
@@ -249,7 +251,7 @@ static int star_passes(Problem *P, const Snap *s, int64_t size, int64_t rows) {
         for (int q = 0; q < P->n_rules; q++) {
             if (P->rules[q].kind == SIZE || P->rules[q].attr != a) continue;
             int64_t lost;
-            int ok = decide(P, q, h, 0, size, rows, &lost);
+            int ok = decide(P, q, h, 0, size, rows, &lost, 1);
             if (ok <= 0) return ok;
         }
     }
@@ -281,32 +283,39 @@ static int need_slots(Problem *P, size_t n) {
     return 0;
 }
 
-/* The first slot of a later prefix: slots come in the order of prefixes, as places do. */
-static uint32_t slots_before(const Problem *P, const Snap *s, const Keys *k, uint32_t prefix, uint32_t slot, uint32_t n_slots) {
-    size_t place = k->dense ? prefix * (size_t)k->width : 2 * (size_t)s->start[prefix];
-    while (slot < n_slots && P->slot_pos[slot] < place) slot++;
-    return slot;
+/* Where the classes of a prefix begin. */
+static size_t place_of(const Snap *s, const Keys *k, uint32_t prefix) {
+    return k->dense ? prefix * (size_t)k->width : 2 * (size_t)s->start[prefix];
+}
+
+/* Slots for the large classes between two places, after those there are: how many there are then. */
+static uint32_t fill_slots(Problem *P, size_t from, size_t to, uint32_t n_slots) {
+    const int32_t *cnt = P->cnt, t = P->threshold > INT32_MAX ? INT32_MAX : (int32_t)P->threshold;
+    int32_t *slot = P->slot, next = (int32_t)n_slots;
+    uint32_t *pos = P->slot_pos;
+    for (size_t h = from; h < to; h++) { /* without branches: whether a class is large is a coin toss */
+        int big = cnt[h] >= t;
+        slot[h] = big ? next : -1;
+        pos[next] = (uint32_t)h;
+        next += big;
+    }
+    memset(P->slot_ok + n_slots, 1, (size_t)next - n_slots);
+    memset(P->slot_lost + n_slots, 0, 8 * ((size_t)next - n_slots));
+    return (uint32_t)next;
 }
 
 /* Decide the classes that are large enough, part by part: more rows suppressed than `most` are not counted to the end.
  * Returns how many fail, or -1. */
 static int64_t check_values(Problem *P, const Snap *s, const Keys *k, int64_t large, Result *R) {
-    const int32_t *cnt = P->cnt, *rows = P->units ? P->cnt_rows : P->cnt;
-    if (need_slots(P, (size_t)large) || make_room((void **)&P->slot, &P->cap_slot, k->cap, 4)) return -1;
-    uint32_t n_slots = 0;
-    for (size_t h = 0; h < k->cap; h++) {
-        int big = cnt[h] >= P->threshold;
-        P->slot[h] = big ? (int32_t)n_slots : -1;
-        if (big) P->slot_pos[n_slots++] = (uint32_t)h;
-    }
-    if (n_slots) memset(P->slot_ok, 1, n_slots);
-    if (n_slots) memset(P->slot_lost, 0, 8 * (size_t)n_slots);
+    const int32_t *rows = P->units ? P->cnt_rows : P->cnt;
+    if (need_slots(P, (size_t)large + 1) || make_room((void **)&P->slot, &P->cap_slot, k->cap, 4)) return -1;
     uint32_t part = P->most < INT64_MAX ? s->n / PARTS + 1 : s->n;
     int64_t failing = 0;
     for (uint32_t p = 0, slot = 0; p < s->n_pre && R->suppressed <= P->most;) {
         uint32_t from = s->start[p], begin = slot;
+        size_t place = place_of(s, k, p);
         while (p < s->n_pre && s->start[p] - from < part) p++;
-        slot = slots_before(P, s, k, p, slot, n_slots);
+        slot = fill_slots(P, place, place_of(s, k, p), slot);
         if (evaluate_slots(P, s, from, s->start[p], begin, slot, &R->lost)) return -1;
         if (R->lost > P->limit) return 0;
         for (uint32_t j = begin; j < slot; j++) {
@@ -361,7 +370,7 @@ static int check_from(Problem *P, const Snap *s, const int32_t *places, Result *
     R->large = large;
     if (small > P->limit) { P->small_failures++; return 0; }
     if (P->n_attrs && small <= P->most && (failing = check_values(P, s, &k, large, R)) < 0) return -1;
-    if (R->lost > P->limit) return 0;
+    if (R->lost > P->limit || R->suppressed > P->most) return 0;
     R->classes = P->by_size ? large : large - failing;
     R->feasible = R->suppressed <= P->most && R->suppressed <= P->limit && R->classes > 0 && !(P->by_size && failing);
     if (P->star && R->feasible && R->suppressed && check_star(P, s, &k, R)) return -1;

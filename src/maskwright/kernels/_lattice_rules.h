@@ -130,11 +130,12 @@ static const int32_t *bounds_of(const Rule *r, uint32_t m, int64_t n) {
     return row;
 }
 
-/* is_within for a class of few people */
-static int few_within(const Rule *r, const int32_t *hist, uint32_t m, int64_t n, double *bound) {
+/* is_within for a class of few people; `brief`: without the bound */
+static int few_within(const Rule *r, const int32_t *hist, uint32_t m, int64_t n, double *bound, int brief) {
     const int32_t *row = bounds_of(r, m, n);
     int over;
     if (!outside(hist + 1, row + 1, row + m + 1, m - 1, (int)r->a, &over)) return 1;
+    if (brief) return 0;
     int64_t kept = n;
     for (int step = 0; over && step < 2 * KEPT_STEPS; step++) {
         int64_t next = few_kept(hist + 1, bounds_of(r, m, kept) + 1, m - 1);
@@ -191,18 +192,19 @@ static int beyond(const int32_t *hist, const double *num, const double *den, uin
 /* Is the share of every value between its bounds? By code, `weight` holds the numerators of the largest and of the least
  * shares, then the denominators, and `share` the same as doubles, then the largest shares (0 for missing, which does not
  * count). *bound is 0 where nothing need be lost: a value that is too rare in a class may be absent in its parts. */
-static int is_within(const Rule *r, const int32_t *hist, uint32_t m, double *bound) {
+static int is_within(const Rule *r, const int32_t *hist, uint32_t m, double *bound, int brief) {
     const int64_t *most = r->weight, *least = most + m, *most_den = least + m, *least_den = most_den + m;
     int64_t n = 0;
     int over = 0, under = 0;
     for (uint32_t v = 1; v < m; v++) n += hist[v];
     if (!n) return !r->a;
-    if (n < TABLED && r->bounds) return few_within(r, hist, m, n, bound);
+    if (n < TABLED && r->bounds) return few_within(r, hist, m, n, bound, brief);
     if (r->small) over = beyond(hist, r->share, r->share + 2 * m, m, (double)n);
     else for (uint32_t v = 1; v < m; v++) over += (wide)hist[v] * most_den[v] > (wide)n * most[v];
     if (r->l) for (uint32_t v = 1; v < m; v++)
         under += (hist[v] || r->a) && (wide)hist[v] * least_den[v] < (wide)n * least[v];
     if (!over && !under) return 1;
+    if (brief) return 0;
     if (over) *bound = (double)n - most_kept(hist, r->share + 4 * m, m, (double)n);
     if (under && r->a) for (uint32_t v = 1; v < m; v++) {
         double lost = least[v] ? (double)n - (double)hist[v] * (double)least_den[v] / (double)least[v] : 0;
@@ -211,8 +213,9 @@ static int is_within(const Rule *r, const int32_t *hist, uint32_t m, double *bou
     return 0;
 }
 
-/* 1: passes, 0: fails and *lost is what any refinement loses at least, -1: error */
-static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, int64_t size, int64_t rows, int64_t *lost) {
+/* 1: passes, 0: fails and *lost is what any refinement loses at least, -1: error. `brief`: for shares and distances, whose
+ * bounds take longest, *lost need be no more than 1. */
+static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, int64_t size, int64_t rows, int64_t *lost, int brief) {
     const Rule *r = &P->rules[number];
     uint32_t n_values = r->kind == SIZE ? 0 : P->n_values[r->attr];
     double bound = 0;
@@ -285,6 +288,7 @@ static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, in
         int ok = n == 0 || is_close(P, r, hist, n, &bound);
         ((int32_t *)hist)[0] = saved;
         if (ok) return 1;
+        if (brief) return 0;
         bound = r->y > 0 ? (double)n * (bound - r->x) / r->y : 0;
         if (r->first) ((int32_t *)hist)[0] = 0;
         bound = fmax(bound, (double)n - most_close(P, r, hist, (double)n));
@@ -292,7 +296,7 @@ static int decide(Problem *P, int number, const int32_t *hist, uint64_t mask, in
         break;
     }
     case WITHIN:
-        if (is_within(r, hist, n_values, &bound)) return 1;
+        if (is_within(r, hist, n_values, &bound, brief)) return 1;
         if (bound <= 0) return 0;
         break;
     }

@@ -278,6 +278,7 @@ def _exceeds(held: Ints, bounds: tuple[Fraction, ...], n: Ints, or_equal: bool =
     return np.asarray(left >= right if or_equal else left > right, dtype=bool)
 
 
+@lru_cache(maxsize=64)
 def closeness_tables(rule: Closeness) -> tuple[list[tuple[int, tuple[int, ...]]], int, Ints]:
     """Integer weights with their codes, the common denominator of the weights, and each set's reference."""
     whole = math.lcm(*(w.denominator for w, _ in rule.sets)) if rule.sets else 1

@@ -17,6 +17,7 @@ from maskwright.domain.segments import Ratios, rounded_up
 from maskwright.domain.sensitive import NotNegative, SensitiveModel, kernel_attribute, tree_of
 from maskwright.domain.verdict import Verdict
 
+HALF = Fraction(1, 2)
 KERNEL_VALUES = 500  # a rule lists the set of each prefix or node; beyond this many values that is no help
 
 
@@ -76,7 +77,7 @@ class TCloseness(SensitiveModel):
         self, attribute: str, m: int, context: Context
     ) -> list[tuple[Fraction, tuple[int, ...]]] | None:
         if self.distance == "equal":
-            return [(Fraction(1, 2), (v,)) for v in range(1, m + 1)]
+            return [(HALF, (v,)) for v in range(1, m + 1)]
         if m > KERNEL_VALUES:
             return None
         if self.distance == "ordered":

@@ -200,8 +200,8 @@ def _costs(name: str, lattice: Lattice, by_code: Ints, a: int) -> tuple[Ints, ..
             table = np.full(len(level.blocks), hierarchy.heights[number], dtype=np.int64)
         elif name == "non-uniform-entropy":
             table = _bits(level.blocks, by_code)
-        else:  # a missing value that is alone covers nothing else: no loss
-            table = np.maximum(level.leaves, 1)[level.blocks] - 1
+        else:
+            table = level.hidden
         tables.append(table)
     return tuple(tables)
 
