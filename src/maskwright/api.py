@@ -101,7 +101,8 @@ def anonymize(
         metrics=metrics_named(metrics),
         after=None if after is None else Path(after),
     )
-    return publish_release(job, shown_progress(on_event), cancelled)
+    with shown_progress(on_event) as shown:
+        return publish_release(job, shown, cancelled)
 
 
 def load(folder: str | Path) -> Release:
@@ -324,29 +325,30 @@ def compare(
     )
     if candidates and control is None:
         raise UsageError(
-            "candidates are held against people who were kept back: name a table of them as control (--control)"
+            "candidates are compared on people who were held out: name a table of them as control (--control)"
         )
     if destination is not None:
         check_comparison_folder(Path(destination), overwrite, input_files(source, *map(Policy.load, several)))
-    found = run_all(
-        source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
-        cache=cache if isinstance(cache, bool) else Path(cache), on_event=shown_progress(on_event), cancelled=cancelled,
-    )  # fmt: skip
-    if candidates or control is not None:
-        from maskwright.auditing.controlled import attacked_tables
+    with shown_progress(on_event) as shown:
+        found = run_all(
+            source, several, grid=grid, metrics=metrics, utility=utility, risk=risk, seed=seed, memory=memory,
+            cache=cache if isinstance(cache, bool) else Path(cache), on_event=shown, cancelled=cancelled,
+        )  # fmt: skip
+        if candidates or control is not None:
+            from maskwright.auditing.controlled import attacked_tables
 
-        tables = attacked_tables(
-            found,
-            source,
-            control,
-            candidates,
-            Policy.load(several[0]),
-            seed,
-            memory,
-            shown_progress(on_event),
-        )
-        read = (path for table in (*candidates, control) for path in input_files(table))
-        found = replace(found, tables=tables, inputs=(*found.inputs, *read))
+            tables = attacked_tables(
+                found,
+                source,
+                control,
+                candidates,
+                Policy.load(several[0]),
+                seed,
+                memory,
+                shown,
+            )
+            read = (path for table in (*candidates, control) for path in input_files(table))
+            found = replace(found, tables=tables, inputs=(*found.inputs, *read))
     if destination is not None:
         found.save(destination, overwrite)
     return found

@@ -116,7 +116,7 @@ def test_a_belief_can_be_required_of_visits_that_stay_together() -> None:
     links = next(b for b in looked.beliefs if b.attack == "linked-visits").worst.after
     knowing = next(b for b in looked.beliefs if b.attack == "minimality")
     assert (knowing.kind, knowing.worst.after) == ("estimated", links)
-    assert "nothing is known of a person but the classes of these visits" in knowing.worst.why
+    assert "nothing is known about a person but the classes of these visits" in knowing.worst.why
 
 
 def test_too_few_who_match_are_refused_with_what_would_do() -> None:

@@ -209,15 +209,15 @@ def test_an_identifier_of_the_original_that_repeats_is_a_question(tmp_path: Path
     rows = [[*row, f"P{i // 2}"] for i, row in enumerate(ROWS)]
     original = write_csv(tmp_path / "o.csv", rows, [*HEADER, "patient_id"])
     table = write_csv(tmp_path / "t.csv", shuffled(ROWS), HEADER)
-    with pytest.raises(UsageError, match=r"'patient_id' of the original .* say --unit none"):
+    with pytest.raises(UsageError, match=r"'patient_id' of the original .* write --unit none"):
         mw.audit(table, QI, SENSITIVE, original=original)
-    with pytest.raises(InputError, match=r"no column 'patient_id', .* say --unit none"):
+    with pytest.raises(InputError, match=r"no column 'patient_id', .* write --unit none"):
         mw.audit(table, QI, SENSITIVE, original=original, unit="patient_id")
     assert mw.audit(table, QI, SENSITIVE, original=original, unit="none").rows == len(ROWS)
     columns = dict.fromkeys(QI, "quasi-identifier") | {"disease": "sensitive", "patient_id": "identifier"}
     audit = mw.audit(table, original=original, policy={"unit": "patient_id", "columns": columns,
                                                         "require": [{"model": "k-anonymity", "k": 2}]})  # fmt: skip
-    assert any("every figure is about rows" in f.text for f in audit.findings)
+    assert any("every figure counts rows" in f.text for f in audit.findings)
 
 
 def test_two_tables_joined_by_a_group(tmp_path: Path) -> None:

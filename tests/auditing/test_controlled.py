@@ -160,7 +160,7 @@ def test_audit_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_what_is_refused() -> None:
     frame = pd.DataFrame(people(20, 1))
-    with pytest.raises(UsageError, match="held against the original"):
+    with pytest.raises(UsageError, match="compared with the original"):
         mw.audit(frame, KNOWN, SECRET, control=frame)
     with pytest.raises(InputError, match="'job'"):
         mw.audit(frame, KNOWN, SECRET, original=frame, control=frame.drop(columns="job"))

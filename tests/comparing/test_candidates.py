@@ -54,7 +54,7 @@ def test_candidates_stand_beside_policies(halves: Path, capsys: pytest.CaptureFi
     control = ["--control", str(halves / "control.csv"), "--metric", "none", "-o", str(halves / "out")]
     assert main([*run, *both, *control]) == 0
     out = capsys.readouterr().out
-    assert "Tables held against people who were kept back" in out
+    assert "Tables compared on people who were held out" in out
     said = {t["name"]: t for t in json.loads((halves / "out" / "comparison.json").read_text())["tables"]}
     assert set(said) == {"copy.csv", "shuffled.csv", "method=optimal-lattice", "method=mondrian"}
     assert said["copy.csv"]["pair_distance"] == pytest.approx(0)

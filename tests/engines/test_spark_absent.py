@@ -71,7 +71,7 @@ def test_java_comes_from_the_package_where_there_is_none(monkeypatch: pytest.Mon
 def test_a_master_is_for_spark(tmp_path: Path) -> None:
     source, policy = write_csv(tmp_path / "p.csv", patients()), tmp_path / "policy.yaml"
     policy.write_text(POLICY, encoding="utf-8")
-    with pytest.raises(UsageError, match="say engine spark"):
+    with pytest.raises(UsageError, match="write engine: spark"):
         mw.anonymize(source, policy, master="spark://here:7077")
     with pytest.raises(UsageError, match="there is no engine"):
         open_engine("sparks")

@@ -300,7 +300,7 @@ def test_hierarchical_distance_needs_a_chain_of_levels() -> None:
     with pytest.raises(HierarchyError, match="levels in a chain"):
         m.check(classes, context_of(classes, hierarchies={"s": branching}))
     short = Hierarchy.of("s", "abc", [("pair", ["x", "x", "y"])])
-    with pytest.raises(HierarchyError, match="misses the value 'd'"):
+    with pytest.raises(HierarchyError, match="lacks the value 'd'"):
         m.check(classes, context_of(classes, hierarchies={"s": short}))
 
 

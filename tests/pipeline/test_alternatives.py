@@ -121,18 +121,18 @@ def test_a_number_that_was_not_told_is_refused(table: Path) -> None:
     """Nor one that was told for another table, or another policy: what is tried anew can have another order."""
     job = Job(table, Policy.load(POLICY))
     with pytest.raises(
-        UsageError, match="nothing was told for this table and this policy; run without --choose"
+        UsageError, match="no alternatives were listed for this table and this policy; run without --choose"
     ):
         chosen_alternative(job, 1)
     alternatives_to(job)
     with pytest.raises(UsageError, match="there are"):
         chosen_alternative(job, 99)
     other = Policy.load({**POLICY, "columns": {**POLICY["columns"], "zip": "identifier"}})
-    with pytest.raises(UsageError, match="nothing was told"):
+    with pytest.raises(UsageError, match="no alternatives were listed"):
         chosen_alternative(Job(table, other), 1)
     with table.open("a") as file:
         file.write("50,120,a\n")
-    with pytest.raises(UsageError, match="nothing was told"):
+    with pytest.raises(UsageError, match="no alternatives were listed"):
         chosen_alternative(job, 1)
 
 

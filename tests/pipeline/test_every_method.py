@@ -105,7 +105,7 @@ def test_the_groups_of_any_method_can_be_anatomized(name: str, source: Path, tmp
     assert "the method's bound does not hold" in g.search["note"]
     if "suppressed_rows" in METHODS[name].model_fields:
         made["method"] |= {"suppressed_rows": "star"}
-        with pytest.raises(PolicyError, match="does not go with suppressed_rows"):
+        with pytest.raises(PolicyError, match="cannot be combined with suppressed_rows"):
             mw.anonymize(source, made)
 
 

@@ -147,7 +147,7 @@ def test_values_that_are_changed_before_they_are_written_are_noticed(survey: pd.
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "measured_rows", other)
-        with pytest.raises(NotVerified, match="published otherwise"):
+        with pytest.raises(NotVerified, match="published with changes"):
             mw.anonymize(survey, policy())
 
 

@@ -75,8 +75,9 @@ class Absence(Attack):
             if not missing or (not target.grouping.trace.dropped_for_values and _told_by_shares(target)):
                 return ""
             return (
-                f"{missing:,} people are missing because of their values, and what that tells of them is computed "
-                "where shares of the values of one column alone were the reason (simple-l-diversity, alpha-k-anonymity)"
+                f"{missing:,} people are missing because of their values, and what that reveals about them is "
+                "computed only where the shares of one column's values were the reason (simple-l-diversity, "
+                "alpha-k-anonymity)"
             )
         few = target.grouping.summary.n_rows <= LISTED_ROWS and not visits_known(target)
         if not (few or _can_draw_classes(target)):
@@ -306,8 +307,8 @@ def _worst(
                 prior = Fraction(int(sum(totals[i + 1] for i, v in enumerate(counts.values)
                                          if v in secrets.sets[code - 1])), people)  # fmt: skip
                 why = (
-                    f"all {size} of their class are missing, though it was large enough: it violated the requirement; "
-                    f"in the release {number_text(prior)} have {secrets.name(code)}"
+                    f"all {size} of their class are missing, though it was large enough, so it violated the "
+                    f"requirement; in the release {number_text(prior)} have {secrets.name(code)}"
                 )
                 worst = Belief(secrets.before(code), after, whom, why)
     return worst, vulnerable

@@ -69,7 +69,7 @@ class BackgroundJoin(Attack):
         if not any(len(names) > 1 for names in _joined(target)):
             return ""
         if target.grouping.changes is not None and not target.grouping.summary.rows_are_people:
-            return "people have several rows, and values were changed: whose rows match what is known is not counted"
+            return "people have several rows, and values were changed: it is not counted whose rows match what is known"
         return super().unable(target)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:

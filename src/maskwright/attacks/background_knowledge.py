@@ -63,7 +63,7 @@ from maskwright.worlds.statements.fact_beliefs import (
 from maskwright.worlds.statements.language import Conditions, Statements, Who, parse_statements, people_of
 from maskwright.worlds.statements.language import columns_of as named_columns
 
-TAUTOLOGY = "the same facts tell as much of the whole table, without the release"
+TAUTOLOGY = "the same facts reveal as much about the whole table without the release"
 NOT_PROTECTED = "it is about a value that the policy does not protect"
 
 
@@ -108,7 +108,7 @@ class BackgroundKnowledge(Attack):
         """Why written knowledge cannot be weighed: values of people with several rows were changed."""
         written = bool(self.knowing or self.predicate)
         if written and not target.grouping.summary.rows_are_people and target.grouping.changes is not None:
-            return "people have several rows, and values were changed: whose rows hold what is not known"
+            return "people have several rows, and values were changed: it is not known which value is whose"
         return super().unable(target)
 
     def sees_links(self, target: Target) -> bool:
@@ -396,7 +396,7 @@ def _group_of(grouping: Grouping, who: Who, names: Mapping[str, Conditions]) -> 
         raise UsageError(
             f"{who}: people with {text} were published in {len(groups)} classes; give more quasi-identifiers"
             if len(tuples) > 1
-            else f"{who}: people with {text} were published in {len(groups)} classes, and whose row is where is not "
+            else f"{who}: people with {text} were published in {len(groups)} classes, and which row is whose is not "
             "known: the release was recoded locally"
         )
     if groups[0] < 0:
@@ -571,7 +571,7 @@ def _part(value: Any, at: int) -> Any:
 Predicate = Callable[[Mapping[str, Mapping[str, str | None]]], bool]
 STEPS = 100_000  # of counting before worlds are drawn
 CONTRADICTION = (
-    "what is said to be known cannot be true of this release: no way to deal the published values agrees"
+    "the stated knowledge cannot be true of this release: no assignment of its values agrees with it"
 )
 
 

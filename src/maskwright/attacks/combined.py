@@ -82,9 +82,9 @@ class Combined(Timed):
         """Why the attack cannot run on people who have several rows; otherwise nothing."""
         summary = target.grouping.summary
         if target.grouping.changes is not None and summary.sensitive and not summary.rows_are_people:
-            return "people have several rows, and values were changed: no facts about whose they are are added up"
+            return "people have several rows, and values were changed: facts about whose they are are not combined"
         if not summary.rows_are_people and any(is_bit(target, n) for n in summary.sensitive):
-            return "people have several rows with sets of values, and facts about a value of a set are not added up"
+            return "people have several rows with sets of values, and facts about a value of a set are not combined"
         return super().unable(target)
 
     def sees_links(self, target: Target) -> bool:
@@ -162,8 +162,8 @@ class Combined(Timed):
 
 
 TWO = "the method and its parameters, and the facts"
-ADDS_NOTHING = "values decided nothing, so that the method adds nothing to the facts"
-WHY_UNKNOWN = "the method cannot be run again, so that what it gives away is not known"
+ADDS_NOTHING = "no decision depended on values, so the method adds nothing to the facts"
+WHY_UNKNOWN = "the method cannot be run again, so what it gives away is not known"
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ def _anything(target: Target, secrets: Secrets, k: int, why: str, upper: Fractio
     if witness is not None and upper < 1:
         whom = f"anybody, most likely {people_in_words(target.grouping, witness.target.bucket)}"
     if upper == 1:
-        why += ": what the two tell together could not be narrowed down"
+        why += ": what the two reveal together could not be narrowed down"
     return Belief(disclosure.implications[0], upper, whom, f"{secrets.attribute}: {why}")
 
 

@@ -51,7 +51,7 @@ class Downcoding(Attack):
     def unable(self, target: Target) -> str:
         """Why the attack cannot run: labels that are not the smallest around their class; otherwise nothing."""
         if self.applies(target) and target.design is not None and target.design.own:
-            return "columns of the person have one label in all rows of a person: what its form tells is not computed"
+            return "columns of the person have one label in all rows of a person: what its form reveals is not computed"
         return super().unable(target)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:

@@ -169,13 +169,14 @@ class Intersection(Attack):
         found: dict[str, dict[str, Any]] = {}
         people = max(1, *(t.grouping.summary.n_people - dropped_people(t.grouping) for t in targets))
         only = len(set(names)) == 1
-        why = "people have several rows, and sets whose values are in several tables are not put together"
+        why = "people have several rows, and sets whose values are in several tables are not combined"
         if any(len(tables) > 1 for tables in bits):
             return self._not_put_together(adversary, why)
         if several and self.people is not None:
             raise UsageError(
-                "people have several rows, of which a list with a line for each person does not say which are meant; "
-                "attack without `people` (--people): rows with the same quasi-identifiers are then taken for the same"
+                "people have several rows, and a list with one line for each person does not say which of them are "
+                "meant; attack without `people` (--people): rows with the same quasi-identifiers are then taken to be "
+                "the same person's"
             )
         try:
             crowd = JoinedPeople.of([rows_for_people(t) for t in targets], self.people) if several else None
@@ -252,8 +253,8 @@ def worst_joined_person(
     code = {value: i + 1 for i, value in enumerate(counts[0].values)}
     if len(cells.sizes) * len(code) > MOST_OF_ROWS:
         raise TooManyWorlds(
-            f"people have several rows, of {len(cells.sizes):,} kinds with {len(code):,} values, which are too many to "
-            "put together"
+            f"people have several rows, of {len(cells.sizes):,} kinds with {len(code):,} values, which are too many "
+            "to combine"
         )
     owners = {t: OwnersOfTable.of(targets[t]) for t in tables}
     listed = _listed_rows(crowd, tables, owners[tables[0]], counts, cells)
@@ -526,7 +527,7 @@ class JoinedPeople:
             place, group, part = self.shares(table, kinds)
             if len(place) > MOST_CELLS:
                 raise TooManyWorlds(
-                    "people with equal quasi-identifiers are in too many groups to put tables together"
+                    "people with equal quasi-identifiers are in too many groups to combine the tables"
                 )
             kinds, share = kinds[place], share[place] * part
             classes = np.vstack([classes[:, place], group])
@@ -647,7 +648,7 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
     common = set.intersection(*columns)
     if not common:
         raise UsageError(
-            f"{targets[-1].name}: it has no quasi-identifier in common with the other tables, so that nobody can be "
+            f"{targets[-1].name}: it has no quasi-identifier in common with the other tables, so nobody can be "
             "found in both; name the people who are in several of them (--people)"
         )
     number: dict[tuple[str | None, ...], int] = {}
@@ -655,7 +656,7 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
     for target, summary in zip(targets, summaries, strict=True):
         texts = _texts(summary, common)
         if texts is None:
-            raise UsageError(f"{target.name}: people have several rows, so that they cannot be matched")
+            raise UsageError(f"{target.name}: people have several rows, so they cannot be matched")
         places.append(np.array([number.setdefault(t, len(number)) for t in texts], dtype=np.int64))
     rows = np.array(
         [
@@ -684,7 +685,7 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
     if not crowd.common:
         raise UsageError(
             f"{targets[-1].name}: nobody in it has the same quasi-identifiers as somebody in the other tables; they "
-            "are not about the same people, as far as one can see"
+            "are not about the same people, as far as can be seen"
         )
     return crowd
 
@@ -699,7 +700,7 @@ def _listed(
     places = []
     for target in targets:
         if target.grouping.summary.shared is not None:
-            raise UsageError(f"{target.name}: people have several rows, so that they cannot be listed")
+            raise UsageError(f"{target.name}: people have several rows, so they cannot be listed")
         places.append({t: i for i, t in enumerate(_texts(target.grouping.summary) or ())})
     releases = list(dict.fromkeys(t.name.partition(":")[0] for t in targets))
     for line, row in enumerate(people, start=1):
@@ -720,7 +721,7 @@ def _listed(
                 )
             mine = known.setdefault(str(row["person"]), [-1] * len(targets))
             if mine[i] >= 0:
-                raise UsageError(f"people: line {line} names somebody again whom an earlier line names")
+                raise UsageError(f"people: line {line} names somebody whom an earlier line already names")
             mine[i] = at
     kinds = Counter(map(tuple, known.values()))
     for i, target in enumerate(targets):
@@ -919,7 +920,7 @@ def joined_beliefs(cells: JoinedCells, counts: Sequence[ValueCounts]) -> ValueBe
     """The beliefs about everybody, from the published values of each class of each table."""
     n, width = len(cells.sizes), len(counts[0].values) + 1
     if n * width > MOST_BELIEFS:
-        raise TooManyWorlds("there are too many kinds of people and values to put tables together")
+        raise TooManyWorlds("there are too many kinds of people and values to combine the tables")
     dense = [_dense(c, width) for c in counts]
     of = np.zeros((n, width))
     exact, contradicted = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)

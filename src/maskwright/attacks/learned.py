@@ -68,7 +68,7 @@ class Learned(Attack):
             counts = _counts_of_rows(grouping, name)
             held = np.bincount(counts.owner, counts.counts, counts.n_classes)
             if (held > grouping.classes.rows).any():
-                return f"people have several values of {name}, and the model takes one of each"
+                return f"people have several values of {name}, and the model takes one per person"
             if _pairs(grouping, counts) > MOST_PAIRS:
                 return f"{name} has too many values in groups of too many people to learn from at once"
         return ""
@@ -164,9 +164,9 @@ def _worst_person(
     owned = OwnedRows.of(grouping)
     entries = np.flatnonzero(owned.person == people[which]).tolist()
     why = (
-        f"whoever learns from the whole release how {secrets.name(secret + 1)} goes with quasi-identifiers believes it "
-        f"of the rows of this person with {percent_text(float(held[which, secret]))} together, and no more of some row "
-        "of them"
+        f"whoever learns from the whole release how {secrets.name(secret + 1)} depends on quasi-identifiers believes "
+        f"it of the rows of this person with {percent_text(float(held[which, secret]))} together, and no more of some "
+        "row of them"
     )
     worst = Belief(
         secrets.before(secret + 1),
@@ -205,7 +205,7 @@ def _worst_linked(
         return None if found is None else NOTHING, 0
     known = "one visit is" if found.visits == 1 else f"{found.visits} visits are"
     why = (
-        f"{found.people} people match; whoever learns from the whole release how {secrets.attribute} goes with "
+        f"{found.people} people match; whoever learns from the whole release how {secrets.attribute} depends on "
         f"quasi-identifiers believes this much that it is one who has {secrets.name(found.code)} in some visit"
     )
     after = Fraction(min(1.0, found.share))
@@ -287,7 +287,7 @@ def _worst(grouping: Grouping, secrets: Secrets, deals: SeenGroups, belief: Floa
     return Belief(
         secrets.before(secret + 1), after, people_in_words(grouping, group),
         f"the class alone shows {secrets.name(secret + 1)} with {percent_text(shown)}; whoever learns from the whole "
-        f"release how it goes with quasi-identifiers believes it of somebody there with {percent_text(after)}",
+        f"release how it depends on quasi-identifiers believes it of somebody there with {percent_text(after)}",
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class LinkedReleases(Attack):
         """Why the attack cannot run: values were changed, so that those of the people are not what is published."""
         if target.stable is None or target.grouping.changes is None:
             return ""
-        return "releases share pseudonyms, and values were changed: what they tell together is not computed"
+        return "releases share pseudonyms, and values were changed: what they reveal together is not computed"
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst belief from releases that are beside each other."""

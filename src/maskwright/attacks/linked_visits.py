@@ -42,7 +42,7 @@ class LinkedVisits(Attack):
         """Why the attack cannot run: values were changed, so that those of the people are not what is published."""
         if target.design is None or not target.design.linked or target.grouping.changes is None:
             return ""
-        return "visits are linked by a pseudonym, and values were changed: what links tell of them is not computed"
+        return "visits are linked by a pseudonym, and values were changed: what links reveal about them is not computed"
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:
         """The worst share of a secret among the people who match what is known."""

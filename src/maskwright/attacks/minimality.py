@@ -105,7 +105,8 @@ class Minimality(Timed):
         several = len(target.grouping.summary.sensitive) > 1 and (target.exact or target.joined is not None)
         if not target.worlds_alike and (not can_replay(target) or several):
             return (
-                "people have several rows, and the method cannot be run again on whose values they could be"
+                "people have several rows, and the method cannot be run again on other assignments of the values to "
+                "people"
             )
         return ""
 
@@ -345,12 +346,16 @@ LOCAL_ROWS = (
     500  # of a release that was recoded class by class: of more the same groups hardly ever come out again
 )
 ONE_CLASS = "it is known which of several groups with the same labels somebody is in"
-KNOWN_GROUPS = "it is known who is in which group, also where the labels of several groups fit a person"
-GIVEN_PLAN = "the plan of the tables was given: what is left out is that it was chosen by looking at values"
+KNOWN_GROUPS = "it is known who is in which group, even where the labels of several groups fit a person"
+GIVEN_PLAN = (
+    "the plan of the tables was given: that it was chosen by looking at values is not taken into account"
+)
 METHOD = "the method and its parameters"
-REFUSALS = "that finer nodes were refused; what nodes that are not finer tell is left out"
+REFUSALS = "that finer nodes were refused; what other nodes reveal is left out"
 SAME = "the same would have been published without a look at sensitive values"
-BLIND_METHOD = "the method gives nothing away: it would decide the same if the group's values were dealt anew"
+BLIND_METHOD = (
+    "the method gives nothing away: it would decide the same if the group's values were dealt out anew"
+)
 
 
 # Tried in this order. What is proven or counted in closed form comes before what is counted world by world, and that

@@ -12,14 +12,14 @@ from maskwright.domain.beliefs import Belief, Beliefs, rounded_belief
 
 
 class PerturbedColumns(Attack):
-    """The belief in which row is somebody's, from true numbers that are published otherwise than they are."""
+    """The belief in which row is somebody's, from true numbers that are published with changes."""
 
     name: ClassVar[str] = "perturbed-columns"
     about: ClassVar[About] = "rows"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method", "values"})
 
     def applies(self, target: Target) -> bool:
-        """Whether columns are published otherwise than they are, and what that leaves was measured."""
+        """Whether columns are published with changes, and what that leaves was measured."""
         return bool(target.perturbed)
 
     def run(self, target: Target, adversary: Adversary) -> Beliefs:

@@ -122,7 +122,7 @@ class _Auditor:
             made = rebuilt_grouping(published, self.linked)
             if made is None:
                 self.notes.append(
-                    "the labels do not tell who of the original is in which class, so that the attacks look at the "
+                    "the labels do not show who in the original is in which class, so the attacks look at the "
                     "published table alone"
                 )
         if made is not None:
@@ -148,7 +148,7 @@ class _Auditor:
         if question.control is None:
             return []
         if self.original is None:
-            raise UsageError("a control is held against the original: name it, too (--original)")
+            raise UsageError("a control is compared with the original: name it, too (--original)")
         known, secret = published.quasi_identifiers, published.sensitive
         if published.values is not published.table:
             self.notes.append("controlled attacks look at the quasi-identifiers: values are in another table")
@@ -163,7 +163,7 @@ class _Auditor:
         risks, distance = controlled_risks(texts[0], texts[1], texts[2], known, secret)
         if all(risk.attack != "singling out" for risk in risks):
             self.notes.append(
-                "nobody was tried to be singled out: no description by three columns fits one row alone"
+                "no attempt was made to single anybody out: no description by three columns fits exactly one row"
             )
         self.notes.append(
             f"pairs of values are {distance:.3f} from those of the original (mean total variation, labels spread "
@@ -178,7 +178,7 @@ class _Auditor:
         found = link_original(self.engine, bare, table, population=True)
         if found.left_out:
             names = ", ".join(map(repr, found.left_out))
-            self.notes.append(f"some labels of {names} fit nobody of the population, or cannot be read")
+            self.notes.append(f"some labels of {names} fit nobody in the population, or cannot be read")
         return found.people
 
     def findings(self, shown: Classes) -> Iterator[AuditFinding]:
@@ -187,8 +187,8 @@ class _Auditor:
         if policy is not None and policy.people is not None and published.question.unit is None:
             yield AuditFinding(
                 "rows", "warning",
-                f"people have several rows (unit: {policy.person_column}), and the published table does not tell "
-                "whose: every figure is about rows, and people are fewer",
+                f"people have several rows (unit: {policy.person_column}), and the published table does not show "
+                "whose: every figure counts rows, and there are fewer people",
                 {"unit": policy.person_column},
             )  # fmt: skip
         yield from leaks.starred_rows(published)
@@ -216,13 +216,13 @@ def _beside(published: AuditedTable, linked: Linked) -> Iterator[AuditFinding]:
     if linked.left_out:
         yield AuditFinding(
             "original", "note",
-            f"the labels of {', '.join(map(repr, linked.left_out))} cannot be read, so that the column is left out of "
+            f"the labels of {', '.join(map(repr, linked.left_out))} cannot be read, so the column is left out of "
             "the linking; a policy with its hierarchy (-p) would help",
             {"columns": list(linked.left_out)},
         )  # fmt: skip
     if not linked.complete:
         yield AuditFinding(
-            "original", "note", "there are very many classes: only some were held against the original"
+            "original", "note", "there are very many classes: only some were compared with the original"
         )
     highest, average, alone = linked.found
     if highest:
@@ -239,7 +239,7 @@ def _beside(published: AuditedTable, linked: Linked) -> Iterator[AuditFinding]:
         if extra:
             yield AuditFinding(
                 "original", "warning",
-                f"{extra:,} rows are more than the original can explain: quasi-identifiers were invented or distorted",
+                f"{extra:,} rows cannot be explained by the original: quasi-identifiers were invented or distorted",
                 {"rows": extra},
             )  # fmt: skip
     if wrong := changed_classes(published, linked):
@@ -263,9 +263,9 @@ def _journalist(sizes: Ints, population: Ints) -> AuditFinding:
     found = matching_risks(sizes, np.maximum(population, sizes))
     return AuditFinding(
         "rows", "high" if found["highest"] == 1 else "note",
-        f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so that somebody "
-        f"is found with at most {number_text(found['highest'])}; a marketer links {number_text(found['marketer'])} "
-        "correctly",
+        f"journalist: at least {found['smallest_match']:,} people of the population fit each class, so somebody is "
+        f"found with a chance of at most {number_text(found['highest'])}; a marketer links "
+        f"{number_text(found['marketer'])} correctly",
         found,
     )  # fmt: skip
 

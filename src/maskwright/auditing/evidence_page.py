@@ -1,4 +1,4 @@
-"""The evidence page: what was released, to whom, under which policy, what it was held against, and who approved it.
+"""The evidence page: what was released, to whom, under which policy, what it was checked against, and who approved it.
 
 Made from a release folder that was verified just before. Every line of guidance has an answer and the number that it
 rests on, or *not assessed*: what a law, a contract or a committee has to answer is not answered here.
@@ -104,7 +104,7 @@ def verified_content(folder: Path, stated: Mapping[str, str]) -> dict[str, Any]:
     problems = [p for p in checked.problems if not p.startswith(replaced)]
     if problems or not all(v.ok for v in checked.verdicts):
         why = "; ".join([*problems, *(v.sentence() for v in checked.verdicts if not v.ok)])
-        raise NotVerified(f"the release does not verify, so that there is no evidence of it: {why}")
+        raise NotVerified(f"the release does not verify, so there is no evidence for it: {why}")
     return evidence_content(folder, checked, stated)
 
 
@@ -431,7 +431,7 @@ def evidence_html(content: Mapping[str, Any]) -> str:
         _policy_section(content),
         _attacked(content),
         page_section("guidance", "Held against guidance",
-                     tag("p", "Met and not met: the published files answer the line, by what is written beside it. "
+                     tag("p", "Met and not met: the published files answer the line, for the reason given beside it. "
                               "Shown: the line asks for no threshold; what this page has for it is beside it. Not "
                               "assessed: no program can say, or it was not asked to. None of it is legal advice."),
                      *(_guidance_table(SOURCES[name], lines) for name, lines in content["guidance"].items())),
@@ -509,7 +509,7 @@ def _attacked(content: Mapping[str, Any]) -> Markup:
     )
     return page_section(
         "attacks", "What was attacked",
-        tag("p", "What somebody could believe about somebody at worst, before and after the release."),
+        tag("p", "The most that somebody could believe about somebody else, before and after the release."),
         shown if rows else tag("p", "Nothing was attacked."),
         *([tag("p", "Notes of the run:"), bullet_list(content["notes"])] if content["notes"] else []),
     )  # fmt: skip

@@ -150,8 +150,8 @@ def _person_column(
     if question.unit is not None:
         if question.unit not in (ONE_ROW_EACH, *(c.name for c in table.columns)):
             raise InputError(
-                f"the published table has no column {question.unit!r}, so that it does not tell whose rows are whose; "
-                "say --unit none, and every figure is about rows"
+                f"the published table has no column {question.unit!r}, so it does not show which rows are whose; "
+                "write --unit none, and every figure is about rows"
             )
         return None if question.unit == ONE_ROW_EACH else question.unit
     policy = question.policy
@@ -161,7 +161,7 @@ def _person_column(
     if original is not None and (name := _repeating_identifier(engine, original, named, policy)):
         raise UsageError(
             f"column {name!r} of the original looks like an identifier, and some of its values occur in several rows; "
-            "the published table does not tell whose rows are whose: say --unit none, and every figure is about rows"
+            "the published table does not show which rows are whose: write --unit none, and every figure is about rows"
         )
     return None
 
@@ -170,8 +170,9 @@ def ask_whose_rows(engine: Engine, table: Table, named: Sequence[str | None], po
     """Refuse to guess whether the rows that share an identifier are one person's."""
     if name := _repeating_identifier(engine, table, named, policy):
         raise UsageError(
-            f"column {name!r} looks like an identifier, and some of its values occur in several rows: if these are the "
-            f"rows of one person, say --unit {name}, and people are counted; if every row is a person, --unit none"
+            f"column {name!r} looks like an identifier, and some of its values occur in several rows: if these are "
+            f"the rows of one person, write --unit {name}, and people are counted; if every row is a person, --unit "
+            "none"
         )
 
 

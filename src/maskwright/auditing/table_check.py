@@ -44,7 +44,7 @@ class GuidanceLine:
 
 @dataclass(frozen=True)
 class SeenTable:
-    """What guidance is held against.
+    """What guidance is checked against.
 
     Attributes:
         rows: of the table.
@@ -60,7 +60,7 @@ class SeenTable:
 
 
 def guidance_lines(preset: str, seen: SeenTable) -> Iterator[GuidanceLine]:
-    """The lines of a preset's guidance, held against a table."""
+    """The lines of a preset's guidance, checked against a table."""
     if preset not in GUIDANCE:
         raise UsageError(
             f"there is no guidance {preset!r} to check against; {did_you_mean(preset, GUIDANCE)}"
@@ -196,7 +196,7 @@ def check_table(
     least = k if k is not None else _asked_k(policy)
     rows = engine.count(table)
     if not rows:
-        raise InputError(f"{name}: the table has no rows, so that nothing can be checked")
+        raise InputError(f"{name}: the table has no rows, so nothing can be checked")
     allowed = (
         {*allow, *(n for n, c in policy.columns.items() if c.direct_identifiers == "allow")}
         if policy
@@ -205,8 +205,8 @@ def check_table(
     facts = {f.name: f for f in look_at_all(engine, table, table.columns, rows)}
     if unit is not None and (nobody := facts[unit].missing):
         raise InputError(
-            f"column {unit!r} is to tell persons apart, and is missing in {nobody:,} rows; complete it, or remove "
-            "these rows"
+            f"column {unit!r} is meant to tell persons apart, but is missing in {nobody:,} rows; complete it, or "
+            "remove these rows"
         )
     flagged = tuple(
         flag
@@ -304,7 +304,9 @@ def _safe_harbor(seen: SeenTable) -> Iterator[GuidanceLine]:
                 "ZIP codes show three digits at most; whether each area has more than 20,000 people is in the census",
             )  # fmt: skip
         elif letter in "EKPQ":
-            yield GuidanceLine(heading, "not assessed", "no content tells them, and no column's name says so")
+            yield GuidanceLine(
+                heading, "not assessed", "neither the content nor the name of a column points to them"
+            )
         else:
             yield GuidanceLine(heading, "met", f"none found in {len(seen.facts)} columns")
     yield GuidanceLine(

@@ -130,7 +130,9 @@ def command_parser() -> argparse.ArgumentParser:
     )
     _add_check(add("check", "may a table go out? direct identifiers and k, for pipelines", _check))
     _add_evidence(add("evidence", "verify a release and write its evidence page, for the file", _evidence))
-    _add_reveal(add("reveal", "whose is a pseudonym of a release? for its custodian, with a log", _reveal))
+    _add_reveal(
+        add("reveal", "who is behind a pseudonym of a release? for its custodian, with a log", _reveal)
+    )
     _add_compare(
         add("compare", "risk against usefulness of several policies; nothing is published", _compare)
     )

@@ -215,7 +215,7 @@ def comparison_lines(found: Comparison, folder: Path) -> Iterable[str]:
         rows = table_rows(found.tables)
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         yield ""
-        yield "Tables held against people who were kept back (risk: what a table adds, with 95 %):"
+        yield "Tables compared on people who were held out (risk: what a table adds, with 95 %):"
         yield from (
             "  " + "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
         )

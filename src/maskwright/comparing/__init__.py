@@ -146,7 +146,7 @@ class Point:
 
 @dataclass(frozen=True)
 class TablePoint:
-    """A table, a policy's or a candidate from elsewhere, held against people who were kept back.
+    """A table, a policy's or a candidate from elsewhere, compared on people who were held out.
 
     Attributes:
         name: of the table.
@@ -180,7 +180,7 @@ class Comparison(Shown):
     risk: str = WORST
     source: str = ""
     inputs: tuple[Path, ...] = ()  # what was read: it is never replaced by what is saved
-    tables: tuple[TablePoint, ...] = ()  # of candidates and policies, held against people who were kept back
+    tables: tuple[TablePoint, ...] = ()  # of candidates and policies, compared on people who were held out
 
     @property
     def shown(self) -> list[Point]:

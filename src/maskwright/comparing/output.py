@@ -218,7 +218,7 @@ def _page(comparison: Comparison, files: dict[str, str]) -> str:
     if comparison.tables:
         head, *lines = table_rows(comparison.tables)
         parts += [
-            tag("h2", "Tables held against people who were kept back"),
+            tag("h2", "Tables compared on people who were held out"),
             tag("p", "What succeeds against people of the table beyond what succeeds against others, with 95 % "
                 "intervals; and how far pairs of values are from the true ones."),
             Markup(tables_chart(comparison.tables).file()),

@@ -118,7 +118,7 @@ class Target:
         name: of the table, and
         beside: the other tables of the same release, which are about the same people.
         passing: what insensitive columns tell, as far as it was computed.
-        perturbed: what was measured of columns that are published otherwise than they are; empty: there are none.
+        perturbed: what was measured of columns that are published with changes; empty: there are none.
         stable: its rows by stable pseudonyms, where it has some and is attacked together with other releases.
         design: the other ingredients of the policy and its run; None: not known, so that nothing is guaranteed.
         listed: who is in it, where that is known and it is attacked together with others (see `Intersection.people`).

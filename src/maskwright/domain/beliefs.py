@@ -79,7 +79,7 @@ class Beliefs(Shown):
     def sentence(self) -> str:
         """One line for people."""
         if self.kind == NOT_COMPUTED:
-            return f"{self.attack}: NOT COMPUTED, so that it counts as 1: {self.worst.why}"
+            return f"{self.attack}: NOT COMPUTED, so it counts as 1: {self.worst.why}"
         if idle := self.measures.get("idle"):
             return f"{self.attack}: no finding ({belief_text(self.worst.after)}), because {idle}"
         return (

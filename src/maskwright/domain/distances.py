@@ -77,7 +77,7 @@ class ValueTree:
         code = {value: i + 1 for i, value in enumerate(hierarchy.values)}
         for value in values:
             if value not in code:
-                raise HierarchyError(f"the hierarchy of {hierarchy.attribute!r} misses the value {value!r}")
+                raise HierarchyError(f"the hierarchy of {hierarchy.attribute!r} lacks the value {value!r}")
         parent: dict[str, str] = {}
         for value in hierarchy.values:
             node, size = value, 1

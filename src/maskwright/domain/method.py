@@ -265,7 +265,7 @@ class Part:
         counted: the people of each class, where a person may have several rows.
         recorded: what nobody can count in its tables, for a later `verify`.
         collisions: of each column of pseudonyms, how many values share theirs with another.
-        perturbed: its rows where columns are published otherwise than they are.
+        perturbed: its rows where columns are published with changes.
         columns: of the published table.
         recoding: how it was recoded.
         table: the published table itself, or where it lies.

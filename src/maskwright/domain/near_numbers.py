@@ -155,6 +155,6 @@ def refuse_what_is_no_number(values: Sequence[str], column: str, where: str) -> 
             to_fraction(value)
         except ValueError:
             raise PolicyError(
-                f"{where}: a share of the truth is known of numbers alone, and {column!r} holds {value[:40]!r}; say in "
+                f"{where}: a share of the truth exists for numbers only, and {column!r} holds {value[:40]!r}; say in "
                 "`prepare` what it means, or name values that belong together in `sets`"
             ) from None

@@ -201,7 +201,7 @@ class Promise:
     def why(self) -> str:
         """The reason in one sentence, without the status."""
         if self.status == "measured":
-            return "; ".join(_uncovered_in_words(i) for i in self.uncovered) or "nothing is known of it"
+            return "; ".join(_uncovered_in_words(i) for i in self.uncovered) or "nothing is known about it"
         if self.differential is not None:
             return self.differential.sentence()
         stays = f"proven to stay {self._stays}: " if self._stays else ""

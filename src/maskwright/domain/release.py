@@ -286,7 +286,7 @@ def why_little_is_left(grouping: Grouping, k: int) -> str:
     summary = grouping.summary
     if grouping.levels is not None:
         return (
-            "the reason is that this method publishes each column at one level in all rows, so that the rarest "
+            "the reason is that this method publishes each column at one level in all rows, so the rarest "
             "combinations decide for everybody: one that labels every class by itself need not"
         )
     most = summary.n_people // k

@@ -16,7 +16,7 @@ def _duckdb(memory: str | None, temp: Path | None, threads: int | None, master: 
     from maskwright.engines.duckdb.engine import DuckDBEngine
 
     if master is not None:
-        raise UsageError("a master is for Spark; say engine spark, too (--engine spark --master …)")
+        raise UsageError("a master is for Spark; write engine: spark, too (--engine spark --master …)")
     return DuckDBEngine(memory, temp, threads)
 
 

@@ -80,7 +80,7 @@ def later_problems(release: Path) -> Iterator[str]:
     if (private / EVIDENCE).is_file():
         yield from _evidence_problems(release)
     elif (private / EVIDENCE_PAGE).is_file():
-        yield f"{PRIVATE}/{EVIDENCE_PAGE} has no {EVIDENCE} that it could be held against"
+        yield f"{PRIVATE}/{EVIDENCE_PAGE} has no {EVIDENCE} to be compared with"
 
 
 def _log_problems(path: Path) -> Iterator[str]:

@@ -47,7 +47,7 @@ class Dates(Builder):
     format: str | None = Field(
         None, description="how dates are written, as in strptime (%d.%m.%Y); default 2024-01-31 [12:00:00]"
     )
-    domain: Domain | None = Field(None, description="all values there can be; default: those in the data")
+    domain: Domain | None = Field(None, description="all possible values; default: those in the data")
 
     @field_validator("dates")
     @classmethod
@@ -61,7 +61,7 @@ class Dates(Builder):
     @classmethod
     def _has_year(cls, form: str | None) -> str | None:
         if form is not None and not re.search(r"%[YyG]", form.replace("%%", "")):
-            raise ValueError(f"{short_repr(form)} has no year (%Y or %y), so that dates cannot be told apart")
+            raise ValueError(f"{short_repr(form)} has no year (%Y or %y), so dates cannot be told apart")
         return form
 
     def ladder(

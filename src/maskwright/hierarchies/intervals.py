@@ -100,7 +100,7 @@ class Intervals(Builder):
     below: Exact | None = Field(None, description="bottom coding: smaller values are published as '<20'")
     above: Exact | None = Field(None, description="top coding: this and larger values are published as '≥80'")
     domain: Range | None = Field(
-        None, description="[lowest, highest] whole number there can be; default: the values in the data"
+        None, description="[lowest, highest] possible whole number; default: the values in the data"
     )
 
     @model_validator(mode="after")
@@ -138,7 +138,7 @@ class Intervals(Builder):
             x = number_of_text(text)
             if x is None:
                 raise HierarchyError(
-                    f"column {attribute!r}: {short_repr(text)} is not a number, so that it lies in no interval; "
+                    f"column {attribute!r}: {short_repr(text)} is not a number, so it lies in no interval; "
                     "correct it, declare it as missing, or use `groups`, `tree` or `file`"
                 )
             numbers[text] = x

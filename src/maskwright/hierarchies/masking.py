@@ -23,7 +23,7 @@ class Masking(Builder):
         None, max_length=30, description="masked characters at each level, ascending; default 1, 2, 3 …"
     )
     char: str = Field("*", min_length=1, max_length=1, description="what a masked character becomes")
-    domain: Domain | None = Field(None, description="all values there can be; default: those in the data")
+    domain: Domain | None = Field(None, description="all possible values; default: those in the data")
 
     @field_validator("by")
     @classmethod

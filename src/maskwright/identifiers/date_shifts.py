@@ -247,6 +247,6 @@ class DateShiftRisk:
             yield "moved dates: what two known events tell is NOT COMPUTED, there are too many pairs of them"
         yield (
             f"moved dates: of {self.offsets:,} possible offsets the time of collection leaves "
-            f"{self.fewest_offsets:,} at least; of {self.one_offset:,} {whose} it leaves one, so that all their true "
+            f"{self.fewest_offsets:,} at least; of {self.one_offset:,} {whose} it leaves one, so all their true "
             "days are known"
         )

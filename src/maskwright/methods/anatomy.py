@@ -154,7 +154,7 @@ class Anatomy(Method):
                 if size // most > 1
                 else "that is too often for any l above 1"
             )
-            larger = "" if blocks.n_groups == 1 else "; larger blocks may do"
+            larger = "" if blocks.n_groups == 1 else "; larger blocks may help"
             raise PolicyNotMet(
                 f"anatomy: the most frequent value of {attribute!r} has {most} of the {size} rows of {where}, more "
                 f"than one in {l}; {remedy}{larger}"

@@ -229,16 +229,16 @@ class Codip(Method):
     def plan_by_values(self) -> str:
         """How the plan, or whether it is published, depends on the sensitive columns."""
         if isinstance(self.plan, str):
-            return "the plan was chosen by looking at how the sensitive columns go together"
+            return "the plan was chosen by looking at how the sensitive columns are associated"
         if self.alpha < 1 or self.beta < 1:
-            return "whether it is published depends on how the sensitive columns go together (alpha, beta)"
+            return "whether it is published depends on how the sensitive columns are associated (alpha, beta)"
         return ""
 
     def parts(self, task: Task) -> list[Part]:
         """One table for each subset of the plan."""
         if len(task.summary.sensitive) < 2:
             raise PolicyError(
-                "method codip needs at least two sensitive attributes; one table is all there can be"
+                "method codip needs at least two sensitive attributes; with fewer there is only one table"
             )
         projections = Projections(task, self.for_one_table(), self.discernibility)
         chooser = Chooser(self, projections, association_of(task))

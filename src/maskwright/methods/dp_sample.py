@@ -151,7 +151,8 @@ def _only_level(task: Task, attribute: str, top: int) -> int:
     if len(allowed) != 1:
         raise PolicyError(
             f"columns.{attribute}: dp-sample publishes each column at one level that is fixed in advance: a level "
-            f"that is chosen from the data tells of it. Name one, levels: [exact] or another of 0 to {top}"
+            "that is chosen from the data reveals something about it. Name one, levels: [exact] or another of 0 to "
+            f"{top}"
         )
     return int(allowed[0])
 

@@ -92,7 +92,7 @@ class Incognito(NodeSearch):
         if task.summary.shared is not None or (task.census is not None and task.census.shared is not None):
             return (
                 False,
-                "some people have rows in several classes, so that frequency sets cannot be rolled up",
+                "some people have rows in several classes, so frequency sets cannot be rolled up",
             )
         if not all(model.is_local() for model in task.search):
             return False, "a requirement looks at several classes at once"

@@ -162,7 +162,7 @@ class Mondrian(Method):
             raise ValueError("fallback tries dimensions by their range; write choose: range")
         if self.labels == "fixed" and self.anatomize is not None:
             raise ValueError(
-                "the buckets of anatomize are labelled by their rows, so that labels: fixed is not possible; remove one"
+                "the buckets of anatomize are labelled by their rows, so labels: fixed is not possible; remove one"
             )
         return self
 
@@ -197,8 +197,8 @@ class Mondrian(Method):
         """Strict cuts along the person's own columns make circles of people, whose rows are cut along the others."""
         if self._plan(task.summary.n_rows, *_asked(task)) is not None:
             raise PolicyError(
-                "method mondrian: balanced cuts under a model of sensitive values cut all columns together, so that "
-                "they cannot keep the person's own columns (unit: own) alike in all rows of a person; write cut: "
+                "method mondrian: balanced cuts under a model of sensitive values cut all columns together, so they "
+                "cannot keep the person's own columns (unit: own) alike in all rows of a person; write cut: "
                 "relaxed, or take optimal-lattice or local-recoding"
             )
         if self.labels == "fixed":

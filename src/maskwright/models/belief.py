@@ -66,7 +66,7 @@ class BeliefAtMost(SensitiveModel):
     def _is_a_gate(cls, value: str) -> str:
         if value != "gate":
             raise ValueError(
-                "belief is decided after the attack, so that it cannot be searched for; leave `use` out: where a "
+                "belief is decided after the attack, so it cannot be searched for; leave `use` out: where a "
                 "bound is proven for the method, the diversity that it needs is added to the search"
             )
         return value

@@ -57,7 +57,7 @@ class MConfidentiality(SensitiveModel):
         """Why it is not asked of people with several rows."""
         largest = text_of(min(1 / self.m, Fraction(1)))
         return (
-            "m-confidentiality counts a row for a person, so that its credibility would be too low; require "
+            "m-confidentiality counts a row for a person, so its credibility would be too low; require "
             f"{{model: belief, max: {largest}}}, which is about some row of a person"
         )
 

@@ -153,7 +153,7 @@ def _within_limits(values: Floats, publishing: Publishing, name: str) -> Floats:
             word = "top-code" if extreme is publishing.top_code else "bottom-code"
             raise InputError(
                 f"column {name!r}: {n} row{'s lie' if n > 1 else ' lies'} beyond the limit of {word}, and the mean "
-                f"of so few tells their values; move the limit, or say shows: limit"
+                "of so few reveals their values; move the limit, or write shows: limit"
             )
         if n:
             found[rows] = values[rows].mean()
@@ -179,7 +179,7 @@ def _changed_numbers(
             window = math.floor(publishing.rank_swap.window * len(rows))
             if window < 1:
                 raise InputError(
-                    f"column {name!r}: {publishing.rank_swap.window} of {len(rows)} ranks is less than one, so that "
+                    f"column {name!r}: {publishing.rank_swap.window} of {len(rows)} ranks is less than one, so "
                     "nothing would be swapped; write a larger window"
                 )
             found[rows, c] = swapped_values(values[rows, c], window, rng)
@@ -193,7 +193,7 @@ def _group_means(names: Sequence[str], k: int, values: Floats, there: NDArray[np
     if len(names) > 1 and not there.all():
         name = names[int((~there).any(axis=0).argmax())]
         raise InputError(
-            f"column {name!r} is missing in {int((~there).any(axis=1).sum())} rows, so that rows cannot be compared in "
+            f"column {name!r} is missing in {int((~there).any(axis=1).sum())} rows, so rows cannot be compared in "
             "all columns that are microaggregated together; complete them, or microaggregate each column by itself"
         )
     rows = np.flatnonzero(there.all(axis=1))

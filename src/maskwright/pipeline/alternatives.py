@@ -236,7 +236,7 @@ class Alternatives:
         if not self.found:
             yield f"{self.basis}: nothing that was tried does better"
             return
-        yield f"{self.basis}; the same command with --choose and a number takes one:"
+        yield f"{self.basis}; to take one, run the same command with --choose and its number:"
         for number, attempt in enumerate(self.found, start=1):
             share = 100 * float(attempt.published)
             rows = "" if share > MOST_ROWS else f" in {share:.1f} % of the rows"
@@ -425,13 +425,13 @@ def chosen_alternative(job: Job, number: int) -> Policy:
     What decides no outcome (where and how it is written, what is said about it) is taken from the policy as it is now.
     """
     path = _path(job.policy, Trials(job).fingerprint(job.policy))
-    again = "run without --choose, which tells the numbers"
+    again = "run without --choose, which lists the numbers"
     damaged = UsageError(f"--choose {number}: what was remembered is damaged; {again}")
     try:
         policies = disk.read_json(path)
     except OSError:
         raise UsageError(
-            f"--choose {number}: nothing was told for this table and this policy; {again}"
+            f"--choose {number}: no alternatives were listed for this table and this policy; {again}"
         ) from None
     except InputError:
         policies = None

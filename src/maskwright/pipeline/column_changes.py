@@ -1,4 +1,4 @@
-"""Columns that are published otherwise than they are: drawn before anything is recoded, measured on what is published.
+"""Columns that are published with changes: drawn before anything is recoded, measured on what is published.
 
 What is drawn follows from the installation's key, the input and the settings of these columns alone: another method or
 requirement on the same input publishes the same numbers, so that nothing averages out over several releases.
@@ -40,7 +40,7 @@ def shadow_of(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PerturbedRows:
-    """The published rows of columns that are published otherwise than they are.
+    """The published rows of columns that are published with changes.
 
     Attributes:
         names: these columns.
@@ -166,6 +166,6 @@ def in_a_note(resolved: Resolved) -> str:
     """What a publisher must know of requirements on such columns."""
     said = "; ".join(f"{n} {p.in_words()}" for n, p in resolved.policy.perturbed.items())
     return (
-        f"published otherwise than in the table: {said}. Requirements and beliefs about them are counted on the true "
+        f"published with changes: {said}. Requirements and beliefs about them are counted on the true "
         "values, as if these were published"
     )

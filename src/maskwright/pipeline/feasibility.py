@@ -152,7 +152,7 @@ def refuse_impossible(task: Task, method: Method, models: Sequence[Model]) -> No
         if least.most > bound.share * least.people:
             spared = f" (whichever {dropped:,} rows are left out)" if dropped else ""
             raise PolicyNotMet(
-                f"{bound.in_words()} cannot be kept: {bound.holders.sentence()}, so that some class breaks it"
+                f"{bound.in_words()} cannot be kept: {bound.holders.sentence()}, so some class breaks it"
                 f"{spared}; {_offer(task, table, models, bound)}"
             )
     if dropped == 0:
@@ -190,11 +190,11 @@ def room_warnings(task: Task, method: Method, models: Sequence[Model]) -> list[s
             )
         elif room == 1:
             expect = (
-                f"leaves no room: {held}, so that even halves drawn at random are likely to break it and everybody may "
+                f"leaves no room: {held}, so even halves drawn at random are likely to break it and everybody may "
                 "end in one class"
             )
         else:
-            expect = f"leaves hardly any room: {held}, so that about {room} classes are to be expected"
+            expect = f"leaves hardly any room: {held}, so about {room} classes are to be expected"
         found.append(f"{bound.in_words()} {expect}; {_offer(task, table, models, bound)}")
     return found
 

@@ -143,8 +143,8 @@ def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
 
 BY_COUNTING = frozenset({"homogeneity", "passing-columns", "perturbed-numbers"})
 TOO_MANY_NUMBERS = (
-    "the column has too many different numbers for what several rows of a person, or several tables, tell of them, so "
-    "that the belief is taken to be 1"
+    "the column has too many different numbers to compute what several rows of a person, or several tables, reveal "
+    "about them, so the belief is taken to be 1"
 )
 
 
@@ -155,7 +155,7 @@ def _not_followed(about: Target, adversary: Adversary, found: Sequence[Beliefs])
     if not asked or not adversary.knows_method or any(b.attack == "perturbed-numbers" for b in found):
         return ""
     why = ATTACKS["perturbed-numbers"]().unable(about) or "it was not computed for this release"
-    return f"what the changed numbers tell is not known ({why}), so that the belief is taken to be 1"
+    return f"what the changed numbers reveal is not known ({why}), so the belief is taken to be 1"
 
 
 def _values_of(target: Target, column: str) -> tuple[str, ...]:
@@ -207,18 +207,20 @@ def _unanswered(
             published.append(attack.takes - ({"method"} if beliefs.measures.get("method assumed") else set()))
         dropped |= attack.whom == "dropped"
     if target.design is not None and target.design.insensitive and not target.passing:
-        return "what the insensitive columns tell was not computed, so that the belief is taken to be 1"
+        return "what the insensitive columns reveal was not computed, so the belief is taken to be 1"
     if adversary.facts and any(len(members) > 1 for s in secrets_of(target) for members in s.sets):
-        return "no attack takes facts about a set of several values into account, so that the belief is taken to be 1"
+        return (
+            "no attack takes facts about a set of several values into account, so the belief is taken to be 1"
+        )
     if target.worlds_alike or proven:
         needed = needed - {"method"}
     if not any(beside_in_row(target, column) for column in target.secrets or ()):
         needed = needed - {"values"}
     if not any(takes >= needed for takes in published):
         what = " and ".join(KNOWN[knowledge] for knowledge in sorted(needed, reverse=True)) or "the classes"
-        return f"no attack on such a release takes {what} into account, so that the belief is taken to be 1"
+        return f"no attack on such a release takes {what} into account, so the belief is taken to be 1"
     if "method" in needed and _dropped_for_values(target) and not dropped:
-        return "people were dropped because of their values, so that the belief about them is taken to be 1"
+        return "people were dropped because of their values, so the belief about them is taken to be 1"
     return None
 
 
@@ -246,7 +248,7 @@ def _instead(model: BeliefAtMost, adversary: Adversary, design: Design | None) -
     if design is not None and design.insensitive:
         return f"do not publish {design.insensitive[0]!r}, or make it a quasi-identifier"
     if design is not None and design.unit:
-        return "larger classes (a larger k) leave nobody so large a part of one"
+        return "larger classes (a larger k) leave nobody so large a share of one"
     if model.within is not None:
         return (
             "larger classes (a larger k), or quasi-identifiers that say less of it, leave more to choose from"

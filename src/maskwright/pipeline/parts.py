@@ -295,7 +295,7 @@ def _check_perturbed(part: Part, engine: Engine, tables: Mapping[str, Table]) ->
     except NotVerified:
         names = ", ".join(part.perturbed.names)
         raise NotVerified(
-            f"columns {names} were to be published otherwise than they are, and differ from it"
+            f"columns {names} were to be published with changes, and differ from what was drawn"
         ) from None
 
 

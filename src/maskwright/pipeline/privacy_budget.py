@@ -52,8 +52,8 @@ class PrivacyBudget:
         many = f"{len(self.policies)} other release{'s' if len(self.policies) > 1 else ''}"
         raise PolicyError(
             f"method: {many} of this table spent epsilon {text_of(self.spent[0])} and delta {self.spent[1]:.3g}, and "
-            f"what releases tell adds up: with this one epsilon {text_of(epsilon)} and delta {delta:.3g}. Hand out the "
-            "earlier release again (the same policy makes the same one, and spends nothing), or allow so much, "
+            f"what releases reveal adds up: with this one epsilon {text_of(epsilon)} and delta {delta:.3g}. Hand out "
+            "the earlier release again (the same policy makes the same one, and spends nothing), or allow this much, "
             f"total_epsilon: {text_of(epsilon)}, total_delta: {_rounded_up(delta)}"
         )
 
@@ -69,7 +69,7 @@ def refuse_guessable(job: Job, chance: Chance, method: Method) -> None:
         )
     if not chance.repeatable:
         raise UsageError(
-            f"the installation key could not be kept ({chance.why_not_kept}), so that {method.name} could be drawn "
+            f"the installation key could not be kept ({chance.why_not_kept}), so {method.name} could be drawn "
             "again and again, each time at the cost of epsilon; name a folder that can be written to in "
             "MASKWRIGHT_STATE"
         )

@@ -304,9 +304,9 @@ class Run(Session):
         gap = grouping.search.get("gap")
         if isinstance(gap, float) and gap > 0:
             self.progress.note(
-                f"the search ended with its time (budget_s), before the best was proven: another release could "
-                f"lose up to {100 * gap:.1f} % less ({grouping.search.get('objective', 'information-loss')}); a larger "
-                "budget_s looks on"
+                f"the search ran out of time (budget_s) before the best was proven: another release could "
+                f"lose up to {100 * gap:.1f} % less ({grouping.search.get('objective', 'information-loss')}); a "
+                "larger budget_s continues the search"
             )
 
     def tell_larger_k(self, part: Part) -> None:
@@ -357,7 +357,7 @@ class Run(Session):
                 if found is not None:
                     raise InputError(
                         f"column {name!r} is to be published as {columns[name].role}, but {found.sentence()}; make "
-                        "it an identifier, so that it is not published, or, if they identify nobody, say "
+                        "it an identifier, so that it is not published, or, if they identify nobody, write "
                         "direct_identifiers: allow; nothing was published"
                     )
 
@@ -429,7 +429,7 @@ class Run(Session):
                 if PrivacyBudget.of(method, table, settings, key).spent != self.spending.spent:
                     raise UsageError(
                         "another differentially private release of this table was made meanwhile, and what releases "
-                        "tell adds up; nothing was published, run it again"
+                        "reveal adds up; nothing was published, run it again"
                     )
 
             history.record_spending(table, settings, key, privacy, check)
@@ -452,8 +452,8 @@ class Run(Session):
                 else f"{lost} earlier releases of this table were"
             )
             self.progress.note(
-                f"{which} replaced, moved or written without what attacks need: what somebody learns who has that "
-                "beside this one is NOT COMPUTED; keep the folder of what was handed out"
+                f"{which} replaced, moved or written without what attacks need: what somebody who has both learns "
+                "is NOT COMPUTED; keep the folder of every release that is handed out"
             )
         if found.attacked:
             names = ", ".join(repr(folder.name) for folder in found.attacked)

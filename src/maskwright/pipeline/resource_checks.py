@@ -56,7 +56,7 @@ def check_memory(
         raise UsageError(_refusal(engine, resolved, budget, rows, cells, taken))
     if cells >= MANY and 10 * cells > 8 * rows:
         progress.note(
-            f"there are about {_number(cells)} different combinations in {_number(rows)} rows, so that the summary is "
+            f"there are about {_number(cells)} different combinations in {_number(rows)} rows, so the summary is "
             f"hardly smaller than the table; the finest column is {_finest(spec)}. It fits, but with a coarser one "
             "(`finest`) the run needs less time and memory"
         )

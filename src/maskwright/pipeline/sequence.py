@@ -178,8 +178,8 @@ def beliefs_over_all(
     most = Fraction(among.most_common(1)[0][1], len(register.people))
     worst = Belief(
         most, Fraction(1, len(shortest.signature)), "everybody with a signature of that size",
-        "the values of everybody's group are the same in all releases, each once, so that all of them together tell "
-        "no more than the first",
+        "the values of everybody's group are the same in all releases, each once, so all of them together reveal no "
+        "more than the first",
     )  # fmt: skip
     return Beliefs(
         "intersection", "knows-method", "exact", worst,

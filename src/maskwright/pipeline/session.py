@@ -285,7 +285,7 @@ class Prepared:
         content: a hash of what a method sees of it.
         keys: behind the random choices of a release.
         task: for the method.
-        families: the columns that are published otherwise than they are.
+        families: the columns that are published with changes.
     """
 
     opened: Table

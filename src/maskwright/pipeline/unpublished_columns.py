@@ -133,8 +133,8 @@ def _guards(engine: Engine, resolved: Resolved, model: PersonalisedPrivacy, summ
     domain = engine.domain(resolved.source, column)
     if domain.missing and model.unnamed == "refuse":
         raise InputError(
-            f"{where} is empty for some people; name a node for everybody, or say unnamed: unguarded if any value may "
-            "be known of them"
+            f"{where} is empty for some people; name a node for everybody, or write unnamed: unguarded if any value "
+            "may be known of them"
         )
     values = next(s.values for s in resolved.spec.sensitive if s.name == attribute)
     known = nodes_of(values, resolved.hierarchies.get(attribute))
@@ -142,8 +142,8 @@ def _guards(engine: Engine, resolved: Resolved, model: PersonalisedPrivacy, summ
         able = sorted(text for text, members in known.items() if not members >= set(values))
         shown = ", ".join(map(repr, able[:20])) + (", …" if len(able) > 20 else "")
         raise InputError(
-            f"{where} holds what is no node of the hierarchy of {attribute!r}; its nodes are {shown}; if a node is "
-            f"missing, give {attribute!r} a hierarchy that has it"
+            f"{where} holds something that is not a node of the hierarchy of {attribute!r}; its nodes are {shown}; if "
+            f"a node is missing, give {attribute!r} a hierarchy that has it"
         )
     nodes = [known[text] for text in domain.values]
     if any(len(values) > 1 and members >= set(values) for members in nodes):

@@ -604,7 +604,7 @@ def _refuse_near_unique(policy: Policy, engine: Engine, table: Table) -> None:
         if 2 * alone >= rows:
             raise InputError(
                 f"column {name!r} is declared insensitive, but {alone} of its {rows} values occur only once, so it "
-                "singles people out; make it a quasi-identifier or an identifier, or say near_unique: allow"
+                "singles people out; make it a quasi-identifier or an identifier, or write near_unique: allow"
             )
 
 

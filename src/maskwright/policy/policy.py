@@ -60,7 +60,7 @@ class Population(Settings):
         description="a table with the same quasi-identifiers, CSV or Parquet; relative to the policy file",
     )
     size: int | None = Field(
-        None, ge=1, description="people of the population, where there is no table of them"
+        None, ge=1, description="the number of people in the population, where there is no table of them"
     )
 
     @model_validator(mode="after")
@@ -118,7 +118,7 @@ class Particulars(Settings):
             try:
                 date.fromisoformat(value)
             except ValueError:
-                raise ValueError(f"{value!r} is no day; write it as 2026-05-31") from None
+                raise ValueError(f"{value!r} is not a day; write it as 2026-05-31") from None
         return value
 
     @property
@@ -182,7 +182,7 @@ class Column(Settings):
     publish: PublishedAs | None = Field(
         None,
         description="of an identifier, pseudonym: a keyed random text in place of each value, another one in every "
-        "release; of a sensitive or insensitive column: its numbers or categories otherwise than they are",
+        "release; of a sensitive or insensitive column: its numbers or categories with changes",
     )
     stable: bool = Field(
         False,
@@ -347,7 +347,7 @@ class Unit(Settings):
     rows: int | None = Field(
         None,
         ge=1,
-        description="keep at most so many rows of each person, drawn at random before anything is counted",
+        description="the most rows that are kept of each person, drawn at random before anything is counted",
     )
 
     own: tuple[str, ...] = Field(
@@ -364,7 +364,8 @@ class Unit(Settings):
         1,
         ge=1,
         le=5,
-        description="the visits of a person that an adversary may know: k people must match any so many of somebody's",
+        description="the visits of a person that an adversary may know: k people must match any of somebody's sets "
+        "of this many",
     )
 
     @field_validator("column")
@@ -432,7 +433,8 @@ class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
         default_factory=dict, description="what is done to messy columns before anything else reads them"
     )
     shift_dates: DateShift | None = Field(
-        None, description="dates that are moved by so many days for each person, which keeps intervals"
+        None,
+        description="dates that are moved by a random number of days for each person, which keeps intervals",
     )
     population: Population | None = Field(
         None,
@@ -585,7 +587,7 @@ class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
                 other = groups.setdefault(column.group or name, name)
                 if other != name:
                     raise ValueError(
-                        f"columns.{name}: {other!r} has the same group, so that the pseudonym of one row could be "
+                        f"columns.{name}: {other!r} has the same group, so the pseudonym of one row could be "
                         "found in another row of this table; give them different groups"
                     )
 
@@ -603,7 +605,7 @@ class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
                 )
 
     def _publishing_fits(self) -> None:
-        """Refuse columns that cannot be published otherwise than they are, or are named twice."""
+        """Refuse columns that cannot be published with changes, or are named twice."""
         owner: dict[str, str] = {}
         for name, column in self.columns.items():
             for other in column.publish.together if isinstance(column.publish, Publishing) else ():
@@ -671,7 +673,7 @@ class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
             asking = "household" if self.household else "missing.wildcard" if self.missing.wildcard else ""
             if asking:
                 raise ValueError(
-                    f"{asking}: it is about risks in the population, of which nothing is known; write "
+                    f"{asking}: it is about risks in the population, about which nothing is known; write "
                     "population: {size: 100000} with the real number, or name a column of survey weights: weight: …"
                 )
 

@@ -60,7 +60,8 @@ def _reasons(policy: Policy, models: Sequence[Model]) -> Iterator[tuple[str, str
         if model.needs() or isinstance(model, BeliefAtMost):
             yield (
                 "require",
-                f"{model.name} compares with rows that are not published, so that publishing at all would tell of them",
+                f"{model.name} compares with rows that are not published, so publishing at all would reveal "
+                "something about them",
                 "require what the published classes show alone, such as k-anonymity or distinct-l-diversity",
             )
         if model.about == "sensitive" and model.use == "search":
@@ -85,7 +86,7 @@ def _of_column(policy: Policy, name: str, column: Column) -> Iterator[tuple[str,
     if column.levels is None or len(column.levels) != 1:
         yield (
             where,
-            "levels are fixed in advance, since a level that is chosen from the data tells of it",
+            "levels are fixed in advance, since a level that is chosen from the data reveals something about it",
             "name one, e.g. levels: [exact]",
         )
     made = column.hierarchy
@@ -93,7 +94,7 @@ def _of_column(policy: Policy, name: str, column: Column) -> Iterator[tuple[str,
         yield (
             f"{where}.hierarchy",
             "how intervals are written must not depend on whether somebody's number is a whole one",
-            "give the numbers there can be, domain: [0, 120]",
+            "give the range of possible numbers, domain: [0, 120]",
         )
     if isinstance(made, Masking) and made.domain is None and not made.by:
         yield (

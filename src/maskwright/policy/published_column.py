@@ -122,7 +122,7 @@ class Extreme(Settings):
 
 
 class Publishing(Settings):
-    """In what way a column is published otherwise than it is."""
+    """In what way a column is published with changes."""
 
     microaggregate: Microaggregation | None = Field(
         None, description="groups of at least k rows with similar numbers, published as their means"

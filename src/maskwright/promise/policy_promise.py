@@ -278,7 +278,7 @@ def _missing(question: PromiseQuestion) -> Iterator[Ingredient]:
         yield Ingredient("missing rows", "dropped", True, "nobody was left out")
         return
     if outcome is not None and not outcome.dropped_missing:
-        why = "that it was for another reason tells of those who are left out that no value of theirs is missing"
+        why = "that it was for another reason reveals that no value of those who are left out is missing"
     else:
         why = "somebody may be left out because a sensitive value is missing, and then class sizes tell of it"
     yield Ingredient("missing rows", "dropped", False, why, "missing: {rows: keep}")
@@ -293,9 +293,8 @@ def _people(question: PromiseQuestion) -> Iterator[Ingredient]:
         why = "no proof takes facts about people with several rows into account"
         yield Ingredient("unit", unit, False, why, "adversary: knows-method")
     elif question.design is not None and question.design.rows_kept is not None:
-        why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
         yield Ingredient(
-            "unit", f"{unit}, at most {question.design.rows_kept} rows", False, why, "unit without `rows`"
+            "unit", f"{unit}, at most {question.design.rows_kept} rows", False, PARTLY, "unit without `rows`"
         )
     elif question.design is not None and question.design.own and not _one_level_for_all(question):
         why = "people are grouped first by columns of their own, and then their rows: no proof is about both together"
@@ -307,7 +306,7 @@ def _people(question: PromiseQuestion) -> Iterator[Ingredient]:
             "a method with one level for each column",
         )
     elif _may_be_partly_published(question):
-        why = "of somebody who is published with some rows and left out with others, both kinds of rows tell"
+        why = PARTLY
         suppresses = hasattr(question.method, "suppression")
         instead = "no suppression, or suppressed_rows: star" if suppresses else BLIND_SEARCH
         yield Ingredient("unit", unit, False, why, instead)
@@ -354,7 +353,7 @@ def _secrets(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Sets of several values that must not be inferred by somebody who knows facts."""
     several = [members for members in question.secrets or () if len(members) > 1]
     if question.adversary.facts and several:
-        why = "what facts tell about a set of values is more than they tell about each of them"
+        why = "facts reveal more about a set of values than about each of them"
         yield Ingredient("secrets", " or ".join(several[0]), False, why, "secrets of one value each")
 
 
@@ -364,13 +363,13 @@ def _near_numbers(question: PromiseQuestion) -> Iterator[Ingredient]:
         return
     outcome, setting = question.outcome, f"within {text_of(question.within)} of the truth"
     if question.adversary.facts:
-        why = "what facts tell about a range of numbers is more than they tell about each of them"
+        why = "facts reveal more about a range of numbers than about each of them"
         yield Ingredient("numbers", setting, False, why, "secrets of one value each")
     elif question.adversary.knows_method and not question.by_method().shown:
         why = "the bound of the method is about values, not about ranges of numbers"
         yield Ingredient("numbers", setting, False, why, BALANCED)
     elif outcome is None or outcome.dropped:
-        why = "a value that is no number is refused: being published tells of those who are left out"
+        why = "a value that is no number is refused: being published reveals something about those who are left out"
         yield Ingredient("numbers", setting, False, why, "no suppression")
     else:
         why = "the belief in a range is the sum over its numbers, and nobody is left out"
@@ -398,11 +397,12 @@ def _listed_values(question: PromiseQuestion) -> Iterator[Ingredient]:
         return
     setting = ", ".join(design.listed)
     if outcome is not None and not outcome.dropped:
-        yield Ingredient(
-            "listed values", setting, True, "nobody is left out, so that every value is published"
-        )
+        yield Ingredient("listed values", setting, True, "nobody is left out, so every value is published")
         return
-    why = "a value that is not listed, or does not fit, is refused: being published tells of those who are left out"
+    why = (
+        "a value that is not listed, or does not fit, is refused: being published reveals something about those who "
+        "are left out"
+    )
     instead = (
         "no suppression, or no order, hierarchy and preparation of a sensitive column that refuses values"
     )
@@ -416,7 +416,7 @@ def _tables(question: PromiseQuestion) -> Iterator[Ingredient]:
         yield Ingredient("plan", "several tables", False, design.plan, "a given plan, without alpha and beta")
     together = question.split & {question.attribute, question.sets or ""}
     if together:
-        why = f"{min(together)} is in several tables, which tell more together than each alone"
+        why = f"{min(together)} is in several tables, which reveal more together than each does alone"
         yield Ingredient("tables", "several tables", False, why, "a plan that keeps it in one table")
 
 
@@ -424,7 +424,7 @@ def _insensitive(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Columns that are published as they are."""
     names = question.design.insensitive if question.design else ()
     if names:
-        why = "what it tells about sensitive values is measured, and nothing is proven of it"
+        why = "what it reveals about sensitive values is measured, and nothing is proven about it"
         instead = "a quasi-identifier, or a column that is not published"
         yield Ingredient("insensitive columns", ", ".join(names), False, why, instead)
 
@@ -444,7 +444,7 @@ def _preparing(question: PromiseQuestion) -> Iterator[Ingredient]:
     if design is None or not design.prepared:
         return
     if design.derived:
-        why = f"{design.derived[0]} is computed from a sensitive column, and tells of it"
+        why = f"{design.derived[0]} is computed from a sensitive column, and reveals something about it"
         yield Ingredient(
             "prepare", ", ".join(design.derived), False, why, "lengths of columns that are not sensitive"
         )
@@ -462,7 +462,7 @@ def _sequence(question: PromiseQuestion) -> Iterator[Ingredient]:
     if not many:
         return
     if question.adversary.facts:
-        why = "what facts about others tell beside several releases is proven of none"
+        why = "nothing is proven about what facts about others reveal beside several releases"
         yield Ingredient("earlier releases", f"{many} of the sequence", False, why, "adversary: knows-method")
     else:
         why = "everybody's group shows the same values in all of them, each once"
@@ -485,7 +485,7 @@ def _run(question: PromiseQuestion) -> Iterator[Ingredient]:
         why = "whoever guesses the seed can repeat the random choices"
         yield Ingredient("seed", "given", False, why, "a run without a seed")
     if not design.repeatable:
-        why = "the installation key could not be kept, so that the same policy may have been run with other draws"
+        why = "the installation key could not be kept, so the same policy may have been run with other draws"
         yield Ingredient("earlier runs", "not known", False, why, "a state folder that can be written to")
     if design.looked:
         yield Ingredient("earlier runs", "other settings", False, design.looked, "settings fixed in advance")
@@ -494,6 +494,7 @@ def _run(question: PromiseQuestion) -> Iterator[Ingredient]:
         yield Ingredient("earlier runs", "none", True, why, lemma=REPETITION)
 
 
+PARTLY = "both kinds of rows reveal something about somebody who is published with some rows and left out with others"
 BALANCED = "mondrian with cut: balanced, for any models and any number of columns"
 BLIND_SEARCH = "a method whose search does not look at sensitive values"
 BLIND = f"{BLIND_SEARCH}, or anatomy"

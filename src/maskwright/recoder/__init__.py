@@ -223,9 +223,7 @@ def _context(target: Target, new: Summary, sensitive: Mapping[str, Hierarchy]) -
     for name, vc in new.sensitive.items():
         total = vc.totals.copy()
         if name not in old.domains or name not in old.reference:
-            raise InputError(
-                f"private/ of the release says nothing of column {name!r} any more; it was changed"
-            )
+            raise InputError(f"private/ of the release no longer describes column {name!r}; it was changed")
         np.add.at(total, _translation(old.domains[name], vc.values), old.reference[name])
         reference[name], domains[name] = total, vc.values
     return replace(
@@ -392,7 +390,7 @@ class Recoder:
             )
         if policy.perturbed:
             raise UsageError(
-                f"this release publishes {', '.join(policy.perturbed)} otherwise than in the table: new rows change "
+                f"this release publishes {', '.join(policy.perturbed)} with changes: new rows change "
                 "groups and ranks, and errors that are drawn again average out; make a new release of all rows"
             )
         if policy.person_column:

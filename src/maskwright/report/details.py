@@ -126,7 +126,7 @@ def estimate_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def perturbed_lines(found: Mapping[str, Any]) -> list[str]:
-    """How many people are found by true numbers that are published otherwise than they are."""
+    """How many people are found by true numbers that are published with changes."""
     lines = []
     for link in found["linkage"]:
         names = " and ".join(link["columns"])

@@ -228,7 +228,7 @@ def _left_out(release: Release) -> Markup:
 
 
 def _repeat(release: Release, source: Mapping[str, Any]) -> Markup:
-    seeded = "a fixed seed, so that the same release comes out again"
+    seeded = "a fixed seed, so the same release comes out again"
     same = "from the installation key, the input and the policy: here the same release comes out again"
     fresh = "256 random bits of the operating system, not kept: groups chosen at random and the row order will differ"
     facts = [
@@ -288,7 +288,7 @@ def _of_rows(target: Target, found: Beliefs) -> tuple[Status, str]:
     if target.exact:
         return (
             "measured",
-            "the quasi-identifiers are published as they are, so that people can be found by them",
+            "the quasi-identifiers are published as they are, so people can be found by them",
         )
     if k > 1 and found.worst.upper <= Fraction(1, k):
         return (
@@ -317,11 +317,11 @@ def _of_values(release: Release, found: Beliefs) -> tuple[Status, str]:
 
 
 MEANS = (
-    "Guaranteed: a proof names every ingredient of the policy, so that the bound holds for every table, against an "
+    "Guaranteed: a proof names every ingredient of the policy, so the bound holds for every table, against an "
     "adversary who knows the policy, the program and everybody's quasi-identifiers, and to whom every assignment of "
-    "values to people that fits the release is equally likely (random worlds). Differentially private: proven as well, "
-    "against anybody, whatever they know or believe. Measured: some ingredient has no proof, "
-    "and the figures are what the attacks found on this release."
+    "values to people that fits the release is equally likely (random worlds). Differentially private: proven as "
+    "well, against anybody, whatever they know or believe. Measured: some ingredient has no proof, and the figures "
+    "are what the attacks found on this release."
 )
 
 

@@ -118,7 +118,7 @@ def _knowledge(beliefs: Beliefs) -> list[Markup]:
         if column.get("negations", column["implications"]) != column["implications"]:
             series.append(_curve(f"{some}facts of the kind “not this value”", column["negations"]))
         certain = column.get("certain_from")
-        text = "certainty is not reached with as many facts as were tried"
+        text = "certainty is not reached with any number of facts that was tried"
         if certain is not None:
             text = f"{certain} fact{'' if certain == 1 else 's'} can be enough for certainty"
         parts.append(tag("li", f"{name}: {text}."))
@@ -128,8 +128,8 @@ def _knowledge(beliefs: Beliefs) -> list[Markup]:
     chart = Chart(alt, "facts known about other people", "largest belief", series, span=(0.0, 1.0))
     return [
         tag("h3", "What further knowledge would reveal"),
-        tag("p", "The largest belief of somebody who knows so many facts about other people, each the worst possible: "
-                 "“if Hannah has flu, then Charlie has flu”, or “Ed has not mumps”."),
+        tag("p", "The largest belief of somebody who knows this many facts about other people, each the worst "
+                 "possible: “if Hannah has flu, then Charlie has flu”, or “Ed does not have mumps”."),
         tag("figure", chart.svg()), tag("ul", *parts),
     ]  # fmt: skip
 
@@ -197,8 +197,8 @@ def gauge_parts(measures: Mapping[str, Any]) -> list[Markup]:
     rows = [(name, percent_text(first), percent_text(last), kind) for name, first, last, kind in gauges]
     parts = [
         tag("h3", "Who could re-identify people"),
-        tag("p", "The prosecutor looks for somebody who is known to be in the table, the journalist for anybody of the "
-                 "population, the marketer for as many as possible."),
+        tag("p", "The prosecutor looks for somebody who is known to be in the table, the journalist for anybody in "
+                 "the population, the marketer for as many as possible."),
         tag("figure", paired_bars(alt, [gauge[:3] for gauge in gauges], 1.0)),
         html_table(("adversary", "before", "after", "kind"), rows, numbers=(1, 2), caption="Risk of re-identification"),
     ]  # fmt: skip
@@ -464,7 +464,7 @@ def perturbed_section(beliefs: Sequence[Beliefs]) -> Markup:
         for link in found["linkage"]
     ]
     return page_section(
-        PERTURBED, "Numbers published otherwise than they are",
+        PERTURBED, "Numbers published with changes",
         tag("p", "Somebody may know the true numbers of a person, and how they were changed, and look for the row. "
                  "Outlined: what the class alone tells. Filled: with the numbers. The nearest row is what somebody "
                  "finds who knows nothing of the method; it is no measure of safety."),

@@ -54,7 +54,7 @@ ONLY_SEARCHED = (
 
 LESS_WHEN_STRICTER = (
     "A stricter setting loses less here, which is no mistake: with suppress: small-classes a class that fails because "
-    "of its values is left out only where it has fewer than k people, so that a larger k lets more of them go, and "
+    "of its values is left out only where it has fewer than k people, so a larger k lets more of them go, and "
     "fewer have to be coarsened away. With suppress: failing-classes whatever fails is left out, and nothing is "
     "guaranteed."
 )

@@ -128,7 +128,7 @@ def profile_table(
     chosen = find_preset(preset)
     rows = engine.count(table)
     if not rows:
-        raise InputError(f"{name}: the table has no rows, so that nothing can be guessed from it")
+        raise InputError(f"{name}: the table has no rows, so nothing can be guessed from it")
     facts, looked = [], look_at_all(engine, table, table.columns, rows)
     for number, column in enumerate(table.columns):
         if on_column is not None:

@@ -22,7 +22,7 @@ LEVELS = 3
 OTHER = "other values"
 MOST_GROUPED = 150  # values of a column whose groups are written out
 IN_GROUPS = (
-    "values are put together whose people are alike in the other quasi-identifiers (no sensitive column was looked "
+    "values whose people are alike in the other quasi-identifiers are grouped (no sensitive column was looked "
     "at): change the groups where they make no sense"
 )
 

@@ -67,12 +67,14 @@ def length_notes(profiles: Sequence[ColumnProfile], facts: Sequence[Facts]) -> d
     taken, notes = {p.name for p in profiles}, dict[str, tuple[str, ...]]()
     if born is not None and others and "age" not in taken:
         span = f"from: {json.dumps(born, ensure_ascii=False)}, to: {max(last for _, last, _ in others)}, unit: years"
-        notes[born] = (f"an age tells less than a date of birth: {_new_column('age', span, '[5, 10, 20]')}",)
+        notes[born] = (
+            f"an age reveals less than a date of birth: {_new_column('age', span, '[5, 10, 20]')}",
+        )
     if len(others) == 2 and "days" not in taken:
         start, end = (json.dumps(name, ensure_ascii=False) for _, _, name in others)
         span = f"from: {start}, to: {end}"
         notes[others[1][2]] = (
-            f"if something lasted from {start} to {end}, its length tells less than both days: "
+            f"if something lasted from {start} to {end}, its length reveals less than the two dates: "
             + _new_column("days", span, "[7, 28]"),
         )
     return notes

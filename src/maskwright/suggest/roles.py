@@ -174,8 +174,8 @@ def _numbering(facts: Facts) -> Guess | None:
     if is_numbering(facts.name) and facts.distinct > 50 and shared:
         return Guess(
             "quasi-identifier", "code",
-            "its name says a number of a thing that many rows share: others may know what somebody had to "
-            "do with",
+            "its name says the number of something that many rows share: others may know what somebody had dealings "
+            "with",
         )  # fmt: skip
     if is_numbering(facts.name) and (facts.near_unique or facts.distinct > 50):
         return Guess("identifier", "number", "its name says a number given to each record or thing: dropped")

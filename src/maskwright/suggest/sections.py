@@ -302,7 +302,7 @@ def _input(draft: Draft) -> list[str]:
         checks += comment_lines(f"! Read as {said['encoding']}: check letters with accents in the release.")
     if "names" in said:
         checks += comment_lines(
-            f"! Names of columns were empty or occurred twice: they are called {', '.join(_repaired(draft))}."
+            f"! Names of columns were empty or occurred twice: they are now called {', '.join(_repaired(draft))}."
         )
     return [
         "# How to read the file; what is not said here is detected.",
@@ -491,7 +491,7 @@ def _diversity(facts: Facts, choice: Demand) -> list[str]:
     if common := len(facts.values) - len(rare):
         lines += comment_lines(
             f"Only these values are protected: {'another one is' if common == 1 else f'{common} others are'} "
-            f"held by more than {share} rows, so that no release could satisfy it.", 2,
+            f"held by more than {share} rows, so no release could satisfy it.", 2,
         )  # fmt: skip
         rule["values"] = rare
     return [*lines, f"  - {yaml_flow({**rule, 'use': choice.use})}"]
@@ -509,7 +509,7 @@ SEARCHED = (
     "The groups depend on sensitive values, and somebody who knows the method can reason backwards from them: how far "
     "is measured when it is published (minimality)."
 )
-GATED = "The search looks at class sizes alone, so that its choice says nothing about sensitive values."
+GATED = "The search looks at class sizes alone, so its choice says nothing about sensitive values."
 
 
 def _method(draft: Draft) -> list[str]:

@@ -145,8 +145,8 @@ def verify_folder(folder: str | Path, recount_only: bool = False) -> Verificatio
     notes: list[str] = []
     if unit and linked is None and any(item.known_items for item in listed):
         notes.append(
-            "how many people hold the values of a set together is counted by rows, of which people have several: whose "
-            "rows are whose is not published"
+            "how many people hold the values of a set together is recounted in rows, of which people have several: "
+            "which rows are whose is not published"
         )
     if (path / PRIVATE).is_dir() and not os.access(path / PRIVATE, os.R_OK | os.X_OK):
         notes.append(
@@ -154,7 +154,7 @@ def verify_folder(folder: str | Path, recount_only: bool = False) -> Verificatio
         )
     if manifest.get("known_visits"):
         notes.append(
-            "how many people match several known visits is not counted again: whose rows are whose is not published"
+            "how many people match several known visits is not counted again: which rows are whose is not published"
         )
     verdicts: list[Verdict] = []
     rows = classes = 0
@@ -376,13 +376,13 @@ def _is_number(text: str) -> bool:
 
 
 def _of_perturbed(listed: Sequence[_ListedTable], notes: list[str]) -> None:
-    """Say what cannot be counted in a table whose columns are published otherwise than they are."""
+    """Say what cannot be counted in a table whose columns are published with changes."""
     named = {name: p for item in listed for name, p in item.perturbed.items()}
     if named:
         said = "; ".join(f"{name} {p.in_words()}" for name, p in named.items())
         notes.append(
-            "the true values of perturbed columns cannot be counted in the table, nor can what was drawn be drawn "
-            f"again: {said}"
+            "the true values of perturbed columns cannot be counted in the table, nor can the random draws be "
+            f"repeated: {said}"
         )
 
 

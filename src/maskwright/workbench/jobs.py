@@ -36,8 +36,8 @@ class Conflict(MaskwrightError):  # noqa: N818 - named like the tree in errors.p
 
 
 TOO_MANY = (
-    f"{MOST} runs go on or wait in this workbench ({AT_ONCE} at a time); "
-    "wait until one ends, or cancel one, and try again"
+    f"{MOST} runs are in progress or waiting in this workbench ({AT_ONCE} at a time); wait until one ends, or cancel "
+    "one, and try again"
 )
 
 

@@ -184,7 +184,7 @@ class CountedTexts:
 def _read_sides(part: ShownPart, names: tuple[str, str], source: str) -> Sides:
     for name, other in (names, names[::-1]):
         if name not in part.columns:
-            raise UsageError(f"{name!r} is published in another file than {other!r}, and no row tells both")
+            raise UsageError(f"{name!r} is published in another file than {other!r}, and no row shows both")
     engine = open_engine()
     try:
         engine.allow(MemoryBudget.of(None).engine())

@@ -266,7 +266,7 @@ class Workspace:
     def delete(self, project: Project) -> None:
         """Everything of a project, unless one of its releases was given out: attacks on later ones need it."""
         if any(j.state == "running" for j in project.jobs.all()):
-            raise Conflict("a run is going on in this project; cancel it first")
+            raise Conflict("a run is in progress in this project; cancel it first")
         if any(entry["project"] == project.id for entry in self.register()):
             raise Conflict(
                 "a release of this project was given out; it is kept so that later ones can be checked"

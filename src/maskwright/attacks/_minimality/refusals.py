@@ -160,7 +160,7 @@ def find_refusals(target: Target) -> tuple[list[RefusedParts], dict[str, str]]:
 
 EXPLAINED: dict[Reason, str] = {
     "no finer": "would publish the same classes",
-    "other rows": "would suppress other rows, so that it may have been refused for its loss",
+    "other rows": "would suppress other rows, so it may have been refused for its loss",
     "sizes": "fails a requirement about quasi-identifiers, whatever the values",
 }
 

@@ -471,7 +471,7 @@ def _why(
             f"{start} in {kept} of {looked} worlds drawn, and in this share of those that Markov chains visited they "
             f"have {name} (estimated: the chains may have missed some)"
         )
-    return f"{start} in {kept} of {looked} worlds drawn: what it tells could not be narrowed down"
+    return f"{start} in {kept} of {looked} worlds drawn: what it reveals could not be narrowed down"
 
 
 def close_models(models: Sequence[Model]) -> list[SensitiveModel]:

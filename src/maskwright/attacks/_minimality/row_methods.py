@@ -256,8 +256,8 @@ def _worst(
     elif kind == "bounded":
         return Belief(
             Fraction(sum(v == values[item] for v in sa), len(sa)), Fraction(high), "any row",
-            f"the method published the same groups in {kept} of {looked} runs on worlds drawn at random: what it tells "
-            "could not be narrowed down", (low, high),
+            f"the method published the same groups in {kept} of {looked} runs on worlds drawn at random: what it "
+            "reveals could not be narrowed down", (low, high),
         )  # fmt: skip
     before = Fraction(sum(v == values[item] for v in sa), len(sa))
     return Belief(before, after, f"row {int(rows[place])}", why, None if kind == "exact" else (low, high))

@@ -40,7 +40,7 @@ from maskwright.domain.known_visits import KnownVisits
 from maskwright.domain.segments import Ratios
 
 BY_VISITS = (
-    "nothing is known of a person but the classes of these visits; then those who match have the secret in the same "
+    "nothing is known about a person but the classes of these visits; then those who match have the secret in the same "
     "share of every world"
 )
 MOST_COUNTS = 50_000_000  # sets of visits × atoms
@@ -67,7 +67,7 @@ def worst_linked_facts(target: Target, secrets: Secrets, k: int, limit: Fraction
         ratios = _FactRatios.of(levels, held, k)
         upper, above = ratios.belief(), ratios.above(limit)
     why = f"{secrets.attribute}: those who match are people whom {facts} about them and others can exclude one by one"
-    why += ": what they tell could not be narrowed down" if upper == 1 else ", which leaves at most this"
+    why += ": what they reveal could not be narrowed down" if upper == 1 else ", which leaves at most this"
     people = np.concatenate([level.person for level in levels])
     vulnerable = len(np.unique(people if upper == 1 and not len(above) else people[above]))
     visits = visits_known(target)

@@ -95,8 +95,8 @@ def _refuse_several_groups(grouping: Grouping, tuples: Any, who: str, text: str)
     pairs = np.unique(np.stack([allocation.tuples[mine], allocation.groups[mine]]), axis=1)
     if len(pairs[0]) > len(np.unique(pairs[0])):
         raise UsageError(
-            f"{who}: rows like those of people with {text} were published in several classes, and whose row is where "
-            "is not known: the release was recoded locally"
+            f"{who}: rows like those of people with {text} were published in several classes, and which row is "
+            "whose is not known: the release was recoded locally"
         )
 
 
@@ -105,7 +105,7 @@ def values_of_rows(target: Target, columns: Sequence[str]) -> Callable[[int], di
     grouping = target.grouping
     if grouping.changes is not None:
         raise UsageError(
-            "knowledge about people with several rows: values were changed, and whose is not known"
+            "knowledge about people with several rows: values were changed, and it is not known whose"
         )
     if len(columns) > 1 and (target.exact or target.joined is not None):
         raise UsageError(
@@ -219,7 +219,7 @@ class PeopleInBuckets:
         if not others:
             return None, set(), True
         if len(others) > MOST_OTHERS:
-            whom = f"anybody of the {len(others):,} other people in these classes"
+            whom = f"any of the {len(others):,} other people in these classes"
             top = PersonBelief(
                 whom,
                 len(others),

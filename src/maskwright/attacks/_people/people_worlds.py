@@ -214,7 +214,7 @@ def people_findings(
         return [listed_finding(target, s, listed) for s in secrets], {"worlds": len(listed.weight)}
     drawn = drawn_worlds(target, secrets, budget)
     if drawn is None:
-        raise ValueError("the method cannot be run again on whose values they could be")
+        raise ValueError("the method cannot be run again on other assignments of the values to people")
     more: dict[str, Any] = {
         "looked at": {
             "runs of the method": drawn.looked,
@@ -265,7 +265,7 @@ def _drawn_finding(
             f"{secrets.attribute}: {too_many} nothing was narrowed down"
             if not drawn.looked
             else f"{secrets.attribute}: the method published the same in {drawn.kept} of {drawn.looked} worlds, too "
-            "few to narrow down what it tells about people with several rows"
+            "few to narrow down what it reveals about people with several rows"
         )
         return Finding(Belief(before, Fraction(1), "anybody", why), "bounded", everybody)
     share = held / drawn.kept
@@ -377,11 +377,11 @@ def _bounded_facts(target: Target, secrets: Secrets, k: int, limit: Fraction, le
         upper = bound_when_left(ratio / most, least, k)
     facts = f"{k} fact{'' if k == 1 else 's'}"
     rows = "one row" if most == 1 else f"up to {most} rows"
-    why = f"{secrets.attribute}: people have {rows}; {facts} about them are at most {atoms} about rows"
+    why = f"{secrets.attribute}: people have {rows}; {facts} about them amount to at most {atoms} about rows"
     if upper < 1:
         why += f", which bring the belief to at most {number_text(upper)}"
     else:
-        why += ": what they tell could not be narrowed down"
+        why += ": what they reveal could not be narrowed down"
     belief = Belief(shown.after, upper, f"anybody, and somebody who knows {facts}", why)
     return FactFinding(belief, "bounded", everybody if upper > limit else 0)
 

@@ -94,7 +94,7 @@ def at_most(target: Target, secrets: Secrets, chance: Fraction, refused: int, ki
     )
     whom = people_in_words(target.grouping, group)
     if upper == 1:
-        whom, why = "anybody", f"{why}: what it tells could not be narrowed down"
+        whom, why = "anybody", f"{why}: what it reveals could not be narrowed down"
     belief = Belief(
         secrets.before(code), upper, whom, why,
         (math.nextafter(float(shares[worst]), 0), float(upper)),

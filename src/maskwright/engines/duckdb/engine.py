@@ -372,7 +372,7 @@ class DuckDBEngine(SqlEngine):
                 )
             if nobody:
                 raise InputError(
-                    f"shift_dates: {nobody} dates of column {column!r} are of nobody, because {person!r} is missing "
+                    f"shift_dates: {nobody} dates of column {column!r} belong to nobody, because {person!r} is missing "
                     "there; complete it or remove the rows"
                 )
         self._db.run(clauses.create_table(name, query), parameters)

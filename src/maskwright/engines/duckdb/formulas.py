@@ -16,7 +16,7 @@ from maskwright.engines.sql.table_queries import column_batches, column_values
 from maskwright.errors import InputError
 
 REMEDY = (
-    "nothing was published; say output: {formulas: escape} to put an apostrophe before such cells, output: {format: "
+    "nothing was published; write output: {formulas: escape} to put an apostrophe before such cells, output: {format: "
     "parquet} for a file that no spreadsheet runs, or output: {formulas: allow}"
 )
 

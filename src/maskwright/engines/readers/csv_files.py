@@ -135,7 +135,9 @@ def check_parquet(path: Path) -> None:
             file.seek(-4, os.SEEK_END)
             whole = file.read(4) == b"PAR1"
     if not whole:
-        raise InputError(f"{path}: this is not a complete Parquet file; for text say input: {{format: csv}}")
+        raise InputError(
+            f"{path}: this is not a complete Parquet file; for text write input: {{format: csv}}"
+        )
 
 
 def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
@@ -146,7 +148,7 @@ def check_names(names: Sequence[object], where: str) -> tuple[str, ...]:
             raise InputError(f"{where}: the name of column {number} is {name!r}, not text; rename the column")
         if not name.strip():
             raise InputError(
-                f"{where}: column {number} has no name; name it, or say input: {{header: false}}, or for a CSV file "
+                f"{where}: column {number} has no name; name it, or write input: {{header: false}}, or for a CSV file "
                 "input: {names: repair}"
             )
         if "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
@@ -213,7 +215,7 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
         raise InputError(f"{path}: the file holds nothing but blanks")
     if reading.header and not text.splitlines()[0].strip():
         raise InputError(
-            f"{path}: line 1 is empty; it must hold the column names, or say input: {{header: false}}"
+            f"{path}: line 1 is empty; it must hold the column names, or write input: {{header: false}}"
         )
     quote = reading.quote if reading.quote is not None else '"'
     delimiter = reading.delimiter or _delimiter(text, quote, cut)
@@ -222,7 +224,7 @@ def examine_csv(path: Path, reading: Reading) -> CsvLayout:
             raise InputError(f"input: {what} must be one character, not {value!r}")
     first, end = _first(text, delimiter, quote)
     if first is None:
-        raise InputError(f"{path}: line 1 cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+        raise InputError(f"{path}: line 1 cannot be read as CSV; write input: {{delimiter: …, quote: …}}")
     if end != "\n" and set(_LINE_END.findall("".join(first))) - {end}:
         raise InputError(
             f"{path}: line 1 holds a quoted line end that differs from those of the lines, and would be taken for one "
@@ -289,28 +291,29 @@ def explain_csv(
     if too_long:
         return InputError(
             f"{layout.path}: line {line or 1} is longer than 2 MB: a quoted value does not end there (write a quote "
-            'inside a value twice (""), or say input: {quote: …}), or a value is that long; shorten it, or hand in '
+            'inside a value twice (""), or write input: {quote: …}), or a value is that long; shorten it, or hand in '
             "a Parquet file, which may hold it"
         )
     whole = f"the {expected} of {'the header' if layout.header else 'line 1'}"
     if record and fields is not None and fields != expected:
         has = f"only {fields} fields of {whole}" if fields < expected else f"more fields than {whole}"
         return InputError(
-            f"{layout.path}: line {line} has {has} "
-            f"(delimiter {_SHOWN.get(layout.delimiter, repr(layout.delimiter))}); correct the line, "
-            "or say input: {delimiter: …, quote: …}"
+            f"{layout.path}: line {line} has {has} (delimiter {_SHOWN.get(layout.delimiter, repr(layout.delimiter))}); "
+            "correct the line, or write input: {delimiter: …, quote: …}"
         )
     if record:
         return InputError(
             f"{layout.path}: line {line} cannot be read as CSV: a quoted value does not end, or ends too late; "
-            'write a quote inside a value twice (""), or say input: {quote: …}'
+            'write a quote inside a value twice (""), or write input: {quote: …}'
         )
     if line:
         return InputError(
             f"{layout.path}: line {line} ends differently from the lines before it (\\n and \\r\\n are mixed); "
             "convert the line ends"
         )
-    return InputError(f"{layout.path}: the file cannot be read as CSV; say input: {{delimiter: …, quote: …}}")
+    return InputError(
+        f"{layout.path}: the file cannot be read as CSV; write input: {{delimiter: …, quote: …}}"
+    )
 
 
 # --- details ------------------------------------------------------------------------------------------
@@ -352,7 +355,7 @@ def _check_nul(path: Path, data: bytes, line: int) -> None:
         where = line + data[:at].count(b"\n")
         raise InputError(
             f"{path}: line {where} holds a NUL byte; this is not a text file, or its encoding is another one: "
-            "say input: {encoding: utf-16}"
+            "write input: {encoding: utf-16}"
         )
 
 
@@ -556,9 +559,7 @@ def _parquet(path: Path) -> Container:
             "row_group_num_rows, row_group_id FROM parquet_metadata(?)", [name],
         ).fetchall()  # fmt: skip
     except (duckdb.Error, UnicodeDecodeError):
-        raise InputError(
-            f"{path}: the Parquet file is damaged: what it says of itself cannot be read"
-        ) from None
+        raise InputError(f"{path}: the Parquet file is damaged: its metadata cannot be read") from None
     finally:
         database.close()
     keys = {_text(k): _text(v) for k, v in pairs}

@@ -33,7 +33,7 @@ MARK = "Maskwright release"
 PATIENCE = 20.0  # seconds to find out what became of a commit whose answer was lost
 UNCHANGED = "the database has what it had before"
 UNKNOWN = (
-    "it cannot be found out whether the database has the new release or what it had before: look at the table when "
+    "it is not known whether the database has the new release or what it had before: look at the table when "
     "the server answers again (whichever it is, it is whole)"
 )
 BLOCK = 1 << 20

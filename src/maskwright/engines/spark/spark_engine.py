@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 10.0
 NOT_PERTURBED = (
-    "columns are published otherwise than they are (`publish`) by the DuckDB engine alone: groups, ranks and errors "
-    "are computed on one machine; use it, or publish these columns as they are"
+    "only the DuckDB engine publishes columns with changes (`publish`): groups, ranks and errors "
+    "are computed on one machine; use it, or publish these columns unchanged"
 )
 
 

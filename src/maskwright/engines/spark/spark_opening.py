@@ -359,7 +359,7 @@ def check_decoded(runner: SparkRunner, frame: DataFrame, names: Sequence[str], l
         if kind == 1:
             raise InputError(
                 f"{label}: column {name!r} holds a NUL character; this is not a text file, or its encoding is another "
-                "one: say input: {encoding: utf-16}"
+                "one: write input: {encoding: utf-16}"
             )
 
 

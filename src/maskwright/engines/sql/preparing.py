@@ -212,7 +212,7 @@ def _new_columns(t: Relation, preparing: Preparing) -> list[tuple[str, Preparati
             continue
         if name in t.names:
             raise InputError(
-                f"prepare: {name!r} is to be a new column, and the table has one of that name; choose another name"
+                f"prepare: {name!r} should be a new column, but the table has one of that name; choose another name"
             )
         if all(column in t.names for column in step.between.columns):
             found.append((name, step))
@@ -514,7 +514,7 @@ def _lengths(
         if step.otherwise == "refuse":
             raise InputError(
                 f"prepare.{name}: {rows:,} row{'s' if rows != 1 else ''} have {step.between.end} before "
-                f"{step.between.start}; correct them, or say otherwise: missing"
+                f"{step.between.start}; correct them, or write otherwise: missing"
             )
         result.append(Repair(name, "ends before it begins", rows, 1, "missing"))
     return result
@@ -528,7 +528,7 @@ def _unfit(
     return InputError(
         f"column {name!r}: {rows:,} row{'s' if rows != 1 else ''}{different}, do not fit prepare.{name}.{kind}; their "
         f"form (digits as 9, letters as a): {words.shape_list(commonest)}. Add what they mean to prepare.{name}, as "
-        "`missing: [...]` or `spellings: {...}`, or say `otherwise: missing` to count them as missing"
+        "`missing: [...]` or `spellings: {...}`, or write `otherwise: missing` to count them as missing"
     )
 
 
@@ -537,7 +537,7 @@ def _unclear(name: str, form: DateFormats, rows: int, texts: int) -> InputError:
     return InputError(
         f"column {name!r}: {rows:,} row{'s' if rows != 1 else ''} ({texts:,} different texts) can be read as "
         f"{form.formats[one]} and as {form.formats[two]}, which are different days; remove one of the formats from "
-        f"prepare.{name}.dates, or say `ambiguous: first` or `ambiguous: missing` there"
+        f"prepare.{name}.dates, or write `ambiguous: first` or `ambiguous: missing` there"
     )
 
 

@@ -157,8 +157,8 @@ class Library(Builder):
             shown = ", ".join(map(short_repr, unknown[:3])) + (" …" if len(unknown) > 3 else "")
             raise HierarchyError(
                 f"column {attribute!r}: the ready hierarchy {self.library!r} does not know {shown} ({len(unknown)} of "
-                f"{len(labels)} values); say what they mean by `spellings` of prepare.{attribute}, declare them as "
-                "missing, or write a tree"
+                f"{len(labels)} values); say what they mean with `spellings` under prepare.{attribute}, declare them "
+                "as missing, or write a tree"
             )
         ground, ordered = arrange_values(attribute, labels, order)
         rows = [labels[value] or () for value in ground]

@@ -73,7 +73,7 @@ def no_node_error(task: Task, evaluator: Evaluator, lattice: Lattice) -> PolicyN
             f"{where}, {verdict.sentence()}" + (f"; {setting} would suffice" if setting else "")
         )
     star = (
-        " and the starred rows must satisfy the policy too; suppressed_rows: drop may do"
+        " and the starred rows must satisfy the policy too; suppressed_rows: drop may help"
         if problem.star
         else ""
     )

@@ -48,7 +48,7 @@ def upward_closed(task: Task, problem: NodeProblem) -> tuple[bool, str]:
     if task.summary.shared is not None and not all(_counts_people(task, m) for m in task.search):
         return (
             False,
-            "some people have rows in several classes, so that merging classes can break a requirement",
+            "some people have rows in several classes, so merging classes can break a requirement",
         )
     if problem.limit == 0:
         unsafe = [m.name for m in task.search if not m.merge_safe]
@@ -59,7 +59,10 @@ def upward_closed(task: Task, problem: NodeProblem) -> tuple[bool, str]:
             "nothing may be suppressed, and merging classes that satisfy the policy keeps it satisfied",
         )
     if problem.star:
-        return False, "the starred rows must satisfy the policy too, and may fail to where they are fewer"
+        return (
+            False,
+            "the starred rows must satisfy the policy too, and may not where there are fewer of them",
+        )
     if problem.by_size:
         other = [m.name for m in task.search if not _only_sizes(task, m)]
         if other:

@@ -32,7 +32,7 @@ MOST = 1_000_000  # values that somebody could ask for; products with numbers of
 Anatomize = Annotated[int | None, Field(default=None, ge=2, le=MOST)]
 VOIDED = (
     "the groups of a method that looked at sensitive values were anatomized: a refused split cuts across the "
-    "buckets, so that the method's bound does not hold for them; what an attack finds is measured"
+    "buckets, so the method's bound does not hold for them; what an attack finds is measured"
 )
 
 
@@ -42,7 +42,9 @@ M = TypeVar("M", bound=Method)
 def no_stars_in_buckets(method: M) -> M:
     """Refuse to anatomize where suppressed rows are published as `*`: their group would get labels again."""
     if getattr(method, "anatomize", None) and getattr(method, "suppressed_rows", "drop") == "star":
-        raise ValueError("anatomize does not go with suppressed_rows: star; write suppressed_rows: drop")
+        raise ValueError(
+            "anatomize cannot be combined with suppressed_rows: star; write suppressed_rows: drop"
+        )
     return method
 
 

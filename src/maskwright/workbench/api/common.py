@@ -39,7 +39,9 @@ def start_job(request: Request, this: Project, kind: str, parameters: dict[str, 
     """Start a run unless one is going on in this project."""
     with this.lock:
         if (running := this.jobs.running()) is not None:
-            raise Conflict(f"a run is going on in this project ({running.kind}); wait for it, or cancel it")
+            raise Conflict(
+                f"a run is in progress in this project ({running.kind}); wait for it, or cancel it"
+            )
         this.jobs.settle()
         id_ = new_id()
         if kind != "profile":

@@ -64,7 +64,7 @@ class ClassChosen(BaseModel):
 def _profile(this: Project) -> dict[str, Any]:
     found = this.profile()
     if found is None:
-        raise Conflict("the table has not been looked at yet; wait for its profile")
+        raise Conflict("the table has not been profiled yet; wait until it has")
     return found
 
 

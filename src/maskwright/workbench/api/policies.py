@@ -95,7 +95,7 @@ def _values(this: Project) -> dict[str, Any]:
         return policy.to_dict()
     profile = this.profile()
     if profile is None:
-        raise Conflict("the table has not been looked at yet; wait for its profile")
+        raise Conflict("the table has not been profiled yet; wait until it has")
     return forms.empty_policy(profile)
 
 

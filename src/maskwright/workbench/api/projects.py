@@ -286,7 +286,7 @@ def show_result(going: Going) -> dict[str, Any]:
     """What a run that ended found: private, like everything about the original table."""
     result = going.result
     if result is None:
-        raise Conflict("this run has not ended, or not well")
+        raise Conflict("this run has not ended, or has failed")
     return result
 
 
