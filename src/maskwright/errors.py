@@ -14,8 +14,12 @@
 value of an identifier column.
 """
 
+import traceback
+from pathlib import Path
+
 from maskwright.addresses import without_passwords
 
+HERE = Path(__file__).parent
 LONGEST = 1_500  # characters of a message: nobody reads more, and a name may have millions
 
 
@@ -44,6 +48,19 @@ class MaskwrightError(Exception):
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(one_line(message))
         self.details = without_passwords(details)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the caller's lines and the message, not the way through this library.
+
+        IPython asks for it. `%debug` still goes through every frame.
+        """
+        calls = traceback.extract_tb(self.__traceback__)
+        foreign = [
+            c
+            for c in calls
+            if "IPython" not in Path(c.filename).parts and HERE not in Path(c.filename).parents
+        ]
+        return [*(line.rstrip() for line in traceback.format_list(foreign)), f"{type(self).__name__}: {self}"]
 
 
 class UsageError(MaskwrightError):

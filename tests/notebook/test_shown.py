@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import maskwright as mw
 from maskwright.domain.settings import Settings
 from maskwright.notebook import NotebookBar, shown_progress
+from maskwright.notebook.result_frames import exact_cells
 from maskwright.runtime.events import Event
 
 HOSTILE = "<script>alert(1)</script>"
@@ -103,6 +105,10 @@ def test_pages_say_what_they_mean(results: dict[str, Any]) -> None:
     assert "hierarchy:" in draft()._repr_html_()
     assert not re.search(r"<li>- |\*measured\*", results["suggestion"]._repr_html_().partition("<pre")[0])
     assert repr(results["suggestion"]) == "<Suggestion: 2 quasi-identifiers>"
+    told = replace(results["suggestion"], words=["- age is * throughout, with * it is *measured*"])
+    assert "<li>age is * throughout, with * it is measured</li>" in told._repr_html_(), "labels stay"
+    rows = re.findall(r"<tr><th[^>]*>(\d)</th><td[^>]*>(k=\d)</td>", results["comparison"]._repr_html_())
+    assert rows == [("1", "k=2"), ("2", "k=4")], "the numbers on the chart are those of the table"
 
 
 def test_pictures_of_the_columns(results: dict[str, Any]) -> None:
@@ -248,7 +254,8 @@ def test_a_release_is_loaded_as_it_was_returned(tmp_path: Path) -> None:
 
 
 def test_a_bar_in_a_notebook_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown_progress(None) is None
+    with shown_progress(None) as nobody:
+        assert nobody is None
     drawn: list[str] = []
 
     class Handle:
@@ -262,14 +269,37 @@ def test_a_bar_in_a_notebook_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display, HTML=str))
-    bar = shown_progress(None)
-    assert isinstance(bar, NotebookBar)
     heard: list[Event] = []
-    assert shown_progress(heard.append) == heard.append
+    with shown_progress(heard.append) as told:
+        assert told == heard.append
     mw.anonymize(TABLE, draft())
     assert any("<progress" in html and "searching" in html for html in drawn)
     assert drawn[-1] == ""
-    bar(Event("step", "<b>"))
-    bar(Event("progress", "2 s left", share=0.5))
-    assert "&lt;b&gt;" in drawn[-1]
-    assert 'value="0.5"' in drawn[-1]
+    with shown_progress(None) as bar:
+        assert isinstance(bar, NotebookBar)
+        bar(Event("step", "<b>"))
+        bar(Event("progress", "2 s left", share=0.5))
+        assert "&lt;b&gt;" in drawn[-1]
+        assert 'value="0.5"' in drawn[-1]
+    assert drawn[-1] == "", "the bar does not outlive the call"
+    drawn.clear()
+    with pytest.raises(mw.PolicyNotMet):
+        mw.anonymize(TABLE, draft().require(mw.KAnonymity(61)))
+    assert any("<progress" in html for html in drawn)
+    assert drawn[-1] == "", "nor does it stay beside a refusal"
+
+
+def test_a_refusal_shows_the_line_that_called_and_the_message() -> None:
+    with pytest.raises(mw.PolicyNotMet) as refused:
+        mw.anonymize(TABLE, draft().require(mw.KAnonymity(61)))
+    shown = refused.value._render_traceback_()
+    assert any("mw.anonymize(TABLE, draft()" in line for line in shown)
+    assert not any("publish.py" in line for line in shown), "the way through the library is left out"
+    assert shown[-1].startswith("PolicyNotMet: ")
+    assert shown[-1].endswith(str(refused.value))
+
+
+def test_figures_computed_with_floats_have_no_false_fraction() -> None:
+    assert exact_cells("x", Fraction(0.3)) == {"x": 0.3, "x_exact": "0.3"}
+    assert exact_cells("x", Fraction(3, 10)) == {"x": 0.3, "x_exact": "3/10"}
+    assert exact_cells("x", Fraction(1, 2)) == {"x": 0.5, "x_exact": "1/2"}

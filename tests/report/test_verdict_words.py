@@ -157,6 +157,9 @@ def test_a_belief_above_what_was_required_is_explained_and_one_below_is_not() ->
         "who has no flu has a cold or mumps: of all people 4 in 5 have a cold"
     )
     assert sentence in list(verdict_words(release))
+    assert list(reconciling_words(release, Beliefs.of(worst.as_dict()))) == [sentence], (
+        "also of a loaded release"
+    )
     low = Belief(Fraction(1, 4), Fraction(1, 2), "somebody", "a share")
     assert list(reconciling_words(release, Beliefs("homogeneity", "neighbour", "exact", low))) == []
     # a bound below the table's own share is no advice

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -13,9 +14,20 @@ from maskwright.runtime.events import Event
 OnEvent = Callable[[Event], None]
 
 
-def shown_progress(on_event: OnEvent | None) -> OnEvent | None:
-    """What is told of events: to whom the caller says; in a notebook, where nobody is named, to a bar in the cell."""
-    return NotebookBar() if on_event is None and _in_notebook() else on_event
+@contextmanager
+def shown_progress(on_event: OnEvent | None) -> Iterator[OnEvent | None]:
+    """Who is told of events: the caller's function; in a notebook, where there is none, a bar in the cell.
+
+    The bar is taken away however the work ends, also when it is refused or interrupted.
+    """
+    if on_event is not None or not _in_notebook():
+        yield on_event
+        return
+    bar = NotebookBar()
+    try:
+        yield bar
+    finally:
+        bar.close()
 
 
 def _in_notebook() -> bool:
@@ -38,11 +50,15 @@ class NotebookBar:
             return
         if event.kind == "step":
             self._step = event.text
-        self._show(
-            ""
-            if event.kind == "done"
-            else self.html(event.share, event.text if event.share is not None else "")
-        )
+        if event.kind == "done":
+            self.close()
+        else:
+            self._show(self.html(event.share, event.text if event.share is not None else ""))
+
+    def close(self) -> None:
+        """Take the bar away, if one was drawn."""
+        if self._handle is not None:
+            self._show("")
 
     def html(self, share: float | None, words: str) -> str:
         """The line: the step, how much of it is done, and what is said of the time."""

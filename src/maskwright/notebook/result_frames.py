@@ -71,9 +71,15 @@ def frame_rows(result: object) -> dict[str, Callable[[], Iterator[Row]]]:
 
 
 def exact_cells(name: str, value: Measured | None) -> Row:
-    """A number twice: as a float to compute with, and exactly, as text."""
+    """A number twice: as a float to compute with, and exactly, as text. What was computed with floats stays one."""
     if value is None:
         return {name: None, f"{name}_exact": None}
+    if (
+        isinstance(value, Fraction)
+        and value.denominator.bit_length() > 40
+        and Fraction(float(value)) == value
+    ):
+        value = float(value)
     return {name: float(value), f"{name}_exact": str(plain_number(value))}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import singledispatch
 
@@ -21,6 +22,7 @@ from maskwright.report.risk_and_usefulness import column_pictures
 from maskwright.report.verdict_words import verdict_words
 from maskwright.suggest import Suggestion
 
+STRESSED = re.compile(r"\*(\w+)\*")  # a single star is a label
 LIGHT = f"{charts.LIGHT} --panel: #f4f6f9; --good: #176b3a; --bad: #a3231d; --warn: #7a4b00;"
 DARK = f"{charts.DARK} --panel: #1d232d; --good: #7ddba2; --bad: #ff9c94; --warn: #ffcf87;"
 # a notebook has a theme of its own, which need not be that of the system: JupyterLab and VS Code say which it is
@@ -28,6 +30,7 @@ THEMES = (
     '[data-jp-theme-light="false"] .maskwright, .vscode-dark .maskwright',
     '[data-jp-theme-light="true"] .maskwright, .vscode-light .maskwright',
 )
+# `&&` counts twice: JupyterLab aligns the cells of every table to the right, with a selector of two classes
 RULES = """
 font: 14px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 60rem;
 & > strong { font-size: 1.15em; } & p { margin: .35em 0; max-width: 46rem; }
@@ -35,9 +38,9 @@ font: 14px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 60rem;
 & .yes { color: var(--good); } & .no { color: var(--bad); } & .warn { color: var(--warn); }
 & .scroll { overflow-x: auto; margin: .6em 0; } & table { border-collapse: collapse; font-size: .93em; color: inherit; }
 & caption { text-align: left; font-weight: 600; color: inherit; padding: .2em 0; }
-& table th, & table td { text-align: left; padding: .25em .7em; vertical-align: top; color: inherit;
-  border-bottom: 1px solid var(--line); background: transparent; } & thead th { color: var(--soft); }
-& table td.number, & table th.number { text-align: right; font-variant-numeric: tabular-nums; }
+&& th, && td { text-align: left; padding: .25em .7em; vertical-align: top; color: inherit;
+  border-bottom: 1px solid var(--line); background: transparent; } && thead th { color: var(--soft); }
+&& .number { text-align: right; font-variant-numeric: tabular-nums; }
 & summary { cursor: pointer; color: var(--soft); }
 & pre { background: var(--panel); color: inherit; padding: .8em; overflow-x: auto; }
 & .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 0 1.4em; }
@@ -136,16 +139,16 @@ def _audit(audit: Audit) -> list[Markup]:
 def _comparison(comparison: Comparison) -> list[Markup]:
     front = {p.name for p in comparison.front}
     rows = [
-        (p.name, p.status, "" if p.worst is None else share_text(p.worst),
+        (number, p.name, p.status, "" if p.worst is None else share_text(p.worst),
          number_text(p.metrics[comparison.utility]) if comparison.utility in p.metrics else "",
          "not beaten" if p.name in front else p.reason)
-        for p in comparison.points
+        for number, p in enumerate(comparison.points, start=1)
     ]  # fmt: skip
-    head = ("policy", "status", "worst belief", comparison.utility, "")
+    head = ("", "policy", "status", "worst belief", comparison.utility, "")
     return [
         tag("strong", comparison.headline()),
         *([tag("figure", comparison_chart(comparison).svg())] if comparison.shown else []),
-        html_table(head, rows, numbers=(2, 3)),
+        html_table(head, rows, numbers=(0, 3, 4)),
     ]
 
 
@@ -154,7 +157,7 @@ def _suggestion(suggestion: Suggestion) -> list[Markup]:
     rows = [(p.name, p.role, p.reason) for p in suggestion.profiles]
     return [
         tag("strong", suggestion.headline()),
-        bullet_list([line.removeprefix("- ").replace("*", "") for line in suggestion.summary_lines()]),
+        bullet_list([STRESSED.sub(r"\1", line.removeprefix("- ")) for line in suggestion.summary_lines()]),
         html_table(("column", "role", "why"), rows, caption="Guessed roles"),
         folded_details("The policy, with comments", tag("pre", suggestion.text)),
     ]

@@ -117,4 +117,6 @@ def _texts(value: Any) -> Any:
 
 def dump_yaml(value: Any) -> str:
     """Readable YAML: short collections on one line."""
-    return yaml.dump(_texts(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(
+        _texts(value), Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=100
+    )

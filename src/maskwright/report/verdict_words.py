@@ -14,6 +14,7 @@ from maskwright.domain.adversary import About, Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.domain.exact import percent_text, share_text
 from maskwright.domain.release import Release
+from maskwright.domain.verdict import parsed_number
 
 
 def headline_beliefs(release: Release) -> list[Beliefs]:
@@ -68,7 +69,7 @@ def verdict_words(release: Release) -> Iterator[str]:
         )
         yield from reconciling_words(release, worst)
     elif missing := not_computed(release, "values"):
-        yield f"Risk: nothing is known of what anybody can believe about a person's value{missing}."
+        yield f"Risk: nothing is known about what anybody can believe about a person's value{missing}."
     published = Fraction(release.grouping.published_rows, max(1, release.grouping.summary.n_input))
     kept = 1 - Fraction(release.metrics.get("information-loss", 0))
     yield (
@@ -123,8 +124,8 @@ def reconciling_words(release: Release, worst: Beliefs) -> Iterator[str]:
         return
     if "earlier_releases" in worst.measures:  # requirements are about one release
         yield (
-            "The requirements hold for this release; that belief is of somebody who has an earlier release of the same "
-            "table, too. Publish if nobody has both, or hand out the earlier one again."
+            "The requirements hold for this release; that belief is held by somebody who also has an earlier "
+            "release of the same table. Publish if nobody has both, or hand out the earlier one again."
         )
         return
     yield (
@@ -139,15 +140,16 @@ def _bounded_instead(target: Target, worst: Beliefs, bound: Fraction) -> str:
 
     A bound below the table's own share cannot be met, and is no advice.
     """
-    grouping, about = target.grouping, worst.measures.get("attributes", {})
+    stored = worst.as_dict()  # a release that was loaded has its figures in this form only
+    grouping, about = target.grouping, stored["measures"].get("attributes", {})
     whole = grouping.summary.totals()
-    names = [n for n, m in about.items() if m.get("worst") == worst.worst] or list(whole.sensitive)
+    names = [n for n, m in about.items() if m.get("worst") == stored["worst"]] or list(whole.sensitive)
     unclear = len(names) != 1 or target.exact or target.passing or not grouping.summary.rows_are_people
     if unclear or worst.worst.before > bound:
         return ""
     [name] = names
     takes = ATTACKS[worst.attack].takes
-    if takes == {"facts"} and about.get(name, {}).get("whole_table", 1) < bound:
+    if takes == {"facts"} and parsed_number(about.get(name, {}).get("whole_table", 1)) < bound:
         rule = (
             f"{{model: ck-safety, c: {bound}, k: {worst.measures['facts']}, attribute: {name}, use: search}}"
         )
