@@ -277,7 +277,7 @@ def test_changed_and_invented_values(tmp_path: Path) -> None:
     assert any("1 people more" in t for t in texts(audit, "original"))
     assert any("published table alone" in t for t in audit.notes)
     twice = audited(tmp_path, [*published, published[0]])
-    assert any("1 rows are more than the original can explain" in t for t in texts(twice, "original"))
+    assert any("1 rows cannot be explained by the original" in t for t in texts(twice, "original"))
 
 
 def test_overlapping_labels_lower_the_chance(tmp_path: Path) -> None:

@@ -356,8 +356,8 @@ def refuse_differing_labels(grouping: Grouping, policy: Policy) -> None:
     own = ", ".join(same)
     raise PolicyNotMet(
         f"column {named[0]!r} is the same in all rows of each person, but {policy.method.name} coarsens it differently "
-        "from row to row: rows that a pseudonym links would tell more of a person than each of them does. Say that it "
-        f"is the person's own (unit: {{own: [{own}]}}); nothing was published"
+        "from row to row: rows that a pseudonym links would reveal more about a person than each of them does. "
+        f"Declare it the person's own (unit: {{own: [{own}]}}); nothing was published"
     )
 
 
