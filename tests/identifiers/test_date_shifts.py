@@ -287,7 +287,7 @@ def test_what_is_no_day_is_refused_by_count() -> None:
     assert "5.3.2024" not in str(told.value)
     frame = stays()
     frame.loc[7, "who"] = None
-    with pytest.raises(InputError, match="1 dates of column 'came' are of nobody"):
+    with pytest.raises(InputError, match="1 dates of column 'came' belong to nobody"):
         mw.anonymize(frame, policy())
     with pytest.raises(PolicyError, match="makes several tables"):
         mw.anonymize(stays(), policy(method="codip"))

@@ -183,7 +183,7 @@ def test_nothing_of_the_column_is_public_and_verify_recounts_by_it(tmp_path: Pat
 @pytest.mark.parametrize(
     ("mind", "model", "message"),
     [
-        ("zebra", {}, "no node of the hierarchy of 'disease'; its nodes are 'HIV', 'burn'"),
+        ("zebra", {}, "not a node of the hierarchy of 'disease'; its nodes are 'HIV', 'burn'"),
         ("", {}, "is empty for some people; name a node for everybody, or write unnamed: unguarded"),
         ("*", {}, "all values of 'disease' under it"),
         ("flu", {"guarding": "minds"}, "is not in the table; did you mean 'mind'"),

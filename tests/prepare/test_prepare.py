@@ -264,7 +264,7 @@ def test_a_column_that_the_table_does_not_have_is_refused(tmp_path: Path) -> Non
     ):
         with pytest.raises(InputError, match=f"prepare.{name}: the table has no column '{missed}'"):
             mw.anonymize(path, {**POLICY, "prepare": {**PREPARE, name: step}})
-    with pytest.raises(InputError, match="'sex' is to be a new column, and the table has one"):
+    with pytest.raises(InputError, match="'sex' should be a new column, but the table has one"):
         mw.anonymize(path, {**POLICY, "prepare": {**PREPARE, "sex": PREPARE["stay"]}})
 
 
