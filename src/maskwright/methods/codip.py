@@ -30,6 +30,7 @@ from maskwright.domain.projection import task_for
 from maskwright.domain.references import furnished_classes
 from maskwright.domain.sensitive import Count
 from maskwright.domain.settings import build_registered, did_you_mean
+from maskwright.domain.unmet_requirements import unmet_requirement
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.methods._lattice.lattice import Lattice, group_tuples
 from maskwright.methods._plans.table_plans import (
@@ -107,9 +108,7 @@ def _refuse_failing_gates(task: Task, grouping: Grouping) -> None:
     for model in task.gates:
         verdict = model.check(classes, task.context)
         if not verdict.ok:
-            worst = "" if verdict.worst is None else f" (best reached: {number_text(verdict.worst)})"
-            near = model.nearest(classes, task.context)
-            raise PolicyNotMet(verdict.sentence() + (f"; {near} would suffice" if near else worst))
+            raise unmet_requirement(model, verdict, classes, task.context)
 
 
 @dataclass(eq=False)

@@ -22,8 +22,8 @@ from maskwright.domain.guards import merged_guards
 from maskwright.domain.method import Rival, Task
 from maskwright.domain.sample import weight_totals
 from maskwright.domain.summary import Summary
+from maskwright.domain.unmet_requirements import refuse_no_rows
 from maskwright.domain.verdict import plain_number
-from maskwright.errors import PolicyNotMet
 from maskwright.methods._lattice.full_domain import full_domain
 from maskwright.methods._lattice.lattice import group_tuples
 from maskwright.methods._lattice.minimal_nodes import tag_minimal_nodes
@@ -52,8 +52,7 @@ class Incognito(NodeSearch):
 
     def group(self, task: Task) -> Grouping:
         """Publish the best of all minimal nodes."""
-        if task.summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        refuse_no_rows(task.summary)
         nodes = Nodes(task, self.optimal())
         if (refusal := nodes.impossible()) is not None:
             raise refusal

@@ -26,6 +26,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Decisions, Method, RowShare, Task
 from maskwright.domain.model import fewest_rows
 from maskwright.domain.summary import Summary
+from maskwright.domain.unmet_requirements import refuse_no_rows
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.clusters import (
@@ -92,8 +93,7 @@ class LocalRecoding(Method):
     def group(self, task: Task) -> Grouping:
         """Cluster the tuples, repair failing groups, and publish what loses less: that or the full-domain recoding."""
         taken = TimeTaken()
-        if task.summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        refuse_no_rows(task.summary)
         if asking := [m.name for m in task.search if m.needs() & {"population", "sample"}]:
             raise PolicyError(
                 f"method {self.name} cannot compare its groups with a population, which {asking[0]} asks for; "

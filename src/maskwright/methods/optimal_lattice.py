@@ -31,6 +31,7 @@ from maskwright.domain.exact import number_text
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Decisions, Method, Rival, RowShare, Task
 from maskwright.domain.rules import Rule
+from maskwright.domain.unmet_requirements import refuse_no_rows
 from maskwright.domain.verdict import plain_number
 from maskwright.errors import MaskwrightError, NotVerified, PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
@@ -306,8 +307,7 @@ class OptimalLattice(NodeSearch):
     def group(self, task: Task) -> Grouping:
         """Search the lattice, and publish the best node."""
         taken = TimeTaken()
-        if task.summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        refuse_no_rows(task.summary)
         lattice = Lattice.of(task.summary.attributes, task.levels)
         objective = build_objective(self.objective, lattice, task.summary, task.weights)
         problem = self.problem(task, lattice, objective)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Rival, Task
+from maskwright.domain.unmet_requirements import refuse_no_rows
 from maskwright.domain.verdict import plain_number
-from maskwright.errors import PolicyNotMet
 from maskwright.methods._lattice.full_domain import full_domain
 from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods._lattice.rivals import by_height, rival_nodes
@@ -44,8 +44,7 @@ class Samarati(NodeSearch):
 
     def group(self, task: Task) -> Grouping:
         """Publish the best of the lowest nodes."""
-        if task.summary.n_rows == 0:
-            raise PolicyNotMet("the table has no rows; there is nothing to publish")
+        refuse_no_rows(task.summary)
         nodes = Nodes(task, self.optimal(), self.conditions)
         if (refusal := nodes.impossible()) is not None:
             raise refusal

@@ -22,6 +22,7 @@ from maskwright.domain.exact import text_of
 from maskwright.domain.method import Method, Task
 from maskwright.domain.model import Context, Model
 from maskwright.domain.rules import ShareAtMost
+from maskwright.domain.unmet_requirements import unmet_requirement
 from maskwright.domain.value_sets import PRESENT
 from maskwright.errors import PolicyNotMet
 from maskwright.models.belief import BeliefAtMost
@@ -167,9 +168,8 @@ def _refuse_as_one_class(task: Task, models: Sequence[Model]) -> None:
             continue
         verdict = model.check(whole, task.context)
         if not verdict.ok:
-            near = model.nearest(whole, task.context)
-            remedy = f"; {near} would suffice" if near else ""
-            raise PolicyNotMet(f"even with all rows in one group, {verdict.sentence()}{remedy}")
+            where = "even with all rows in one group"
+            raise unmet_requirement(model, verdict, whole, task.context, where)
 
 
 def room_warnings(task: Task, method: Method, models: Sequence[Model]) -> list[str]:

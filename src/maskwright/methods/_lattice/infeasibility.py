@@ -9,12 +9,13 @@ import numpy as np
 from maskwright.domain.exact import text_of
 from maskwright.domain.method import Task
 from maskwright.domain.model import Model
+from maskwright.domain.unmet_requirements import unmet_requirement
 from maskwright.errors import PolicyNotMet
 from maskwright.methods._lattice.lattice import Lattice, Node
 from maskwright.methods._lattice.node_evaluation import Evaluator, what_is_published
 
 
-def share_text(rows: int, total: int) -> str:
+def sufficient_share(rows: int, total: int) -> str:
     """The shortest decimal share that allows `rows` of `total` rows."""
     for digits in range(1, 13):
         scale = 10**digits
@@ -38,7 +39,7 @@ def too_much_suppressed(
     models = ", ".join(_model_text(m) for m in task.search) or "the policy"
     return PolicyNotMet(
         f"{models} cannot be met with {allowed}: the best node suppresses {suppressed} rows ({percent}); "
-        f"suppression: {share_text(suppressed, total)} would suffice",
+        f"suppression: {sufficient_share(suppressed, total)} would suffice",
         f"levels of that node: {lattice.names(node)}",
     )
 
@@ -68,10 +69,7 @@ def no_node_error(task: Task, evaluator: Evaluator, lattice: Lattice) -> PolicyN
             return PolicyNotMet(
                 f"{_model_text(model)}: {where} the table has {people} people; the largest k possible is {people}"
             )
-        setting = model.nearest(classes, task.context)
-        return PolicyNotMet(
-            f"{where}, {verdict.sentence()}" + (f"; {setting} would suffice" if setting else "")
-        )
+        return unmet_requirement(model, verdict, classes, task.context, where)
     star = (
         " and the starred rows must satisfy the policy too; suppressed_rows: drop may help"
         if problem.star

@@ -11,6 +11,7 @@ from maskwright.domain.classes import Classes, Ints
 from maskwright.domain.method import Task
 from maskwright.domain.model import Model, fewest_rows
 from maskwright.domain.references import coded_as, context_of_rows
+from maskwright.domain.unmet_requirements import unmet_requirement
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.rows import Rows
@@ -97,8 +98,4 @@ def refuse_unless_met(task: Task, classes: Classes, where: str) -> None:
         raise PolicyNotMet(f"{where}: no group is left to publish")
     for model in task.search:
         if not model.passing(classes, task.context).all():
-            verdict = model.check(classes, task.context)
-            setting = model.nearest(classes, task.context)
-            raise PolicyNotMet(
-                f"{where}, {verdict.sentence()}" + (f"; {setting} would suffice" if setting else "")
-            )
+            raise unmet_requirement(model, model.check(classes, task.context), classes, task.context, where)

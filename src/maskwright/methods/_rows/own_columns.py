@@ -21,6 +21,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Task
 from maskwright.domain.model import fewest_rows
 from maskwright.domain.summary import Summary, summary_of_rows
+from maskwright.domain.unmet_requirements import NO_ROWS
 from maskwright.errors import PolicyNotMet
 from maskwright.methods._rows.group_labels import LabelStyle, label_groups
 
@@ -205,5 +206,5 @@ def best_of_circles(
         if best is None or lost < best[0]:
             best = lost, replace(made, search={**made.search, "people_of_a_circle": size})
     if best is None:
-        raise refusal or PolicyNotMet("the table has no rows; there is nothing to publish")
+        raise refusal or PolicyNotMet(NO_ROWS)
     return best[1]

@@ -18,7 +18,8 @@ from maskwright.domain.classes import Ancestors, Classes, Ints, tree_of
 from maskwright.domain.grouping import Allocation, Grouping, Trace
 from maskwright.domain.method import Task
 from maskwright.domain.summary import Joint, Summary
-from maskwright.errors import PolicyError, PolicyNotMet
+from maskwright.domain.unmet_requirements import refuse_no_rows
+from maskwright.errors import PolicyError
 from maskwright.kernels.partition import Int32s, count_values, first_rows
 from maskwright.kernels.tuple_orders import allocation_entries, sorted_by
 from maskwright.methods._rows.group_labels import AnyStyle, label_groups, label_regions
@@ -110,8 +111,7 @@ def joint_of(summary: Summary) -> Joint:
 
 def refuse_unfit(summary: Summary, method: str) -> None:
     """Raise where the rows of a table cannot be told apart one by one."""
-    if summary.n_rows == 0:
-        raise PolicyNotMet("the table has no rows; there is nothing to publish")
+    refuse_no_rows(summary)
     if summary.n_rows > MOST_ROWS:
         raise PolicyError(f"method {method} takes at most {MOST_ROWS} rows; use optimal-lattice")
 
