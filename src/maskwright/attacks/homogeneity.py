@@ -50,6 +50,8 @@ class Homogeneity(Attack):
     name: ClassVar[str] = "homogeneity"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
+    within_links: ClassVar[bool] = True
+    many_values: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
         """Whether sensitive values are published, and it is known whose rows they are."""

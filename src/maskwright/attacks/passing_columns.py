@@ -28,6 +28,7 @@ class PassingColumns(Attack):
     name: ClassVar[str] = "passing-columns"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
+    many_values: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
         """Whether passing columns were found to tell anything about the secrets in question."""

@@ -26,6 +26,7 @@ class PerturbedNumbers(Attack):
     name: ClassVar[str] = "perturbed-numbers"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
+    many_values: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
         """Whether a requirement asks how near anybody may come to numbers that are changed, and it was computed."""

@@ -33,6 +33,7 @@ class Skewness(Attack):
     name: ClassVar[str] = "skewness"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
+    within_links: ClassVar[bool] = True
 
     def applies(self, target: Target) -> bool:
         """Whether sensitive values are published, and it is known whose rows they are."""

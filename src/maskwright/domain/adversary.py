@@ -210,6 +210,8 @@ class Attack(Registered):
             adversary who knows all of that (by default: for everybody).
         whom: is it about people in the release, or about those who were dropped?
         linked: does it take into account that a pseudonym links the visits of a person?
+        within_links: where visits are linked, is what `linked-visits` finds of one known visit at least as much?
+        many_values: can it be asked about a column with very many different values?
     """
 
     kind: ClassVar[str] = "attacks"
@@ -217,6 +219,8 @@ class Attack(Registered):
     takes: ClassVar[frozenset[Knowledge]] = frozenset()
     whom: ClassVar[Literal["published", "dropped"]] = "published"
     linked: ClassVar[bool] = False
+    within_links: ClassVar[bool] = False
+    many_values: ClassVar[bool] = False
 
     def applies(self, target: Target) -> bool:
         """Is there anything for this attack to do? (It needs sensitive values, a known method …)"""

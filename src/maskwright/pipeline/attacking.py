@@ -74,7 +74,7 @@ def attack_target(
         attacks = [a for a in attacks if not isinstance(a, str) or a in WITHOUT_VALUES or a not in ATTACKS]
     able = [a for a in map(_built, attacks) if a.suits(adversary)]
     if all(table.design is not None and table.design.linked for table in tables):
-        able = [a for a in able if a.name not in CONTAINED]
+        able = [a for a in able if not a.within_links]
     apart = [a for a in able if a.about == "values" and _takes_apart(a, tables)]
     found = []
     for i, a in enumerate(able):
@@ -87,8 +87,6 @@ def attack_target(
     return sorted(found, key=lambda b: (ATTACKS[b.attack].about == "ranges", -b.worst.upper))
 
 
-# where visits are linked: what linked-visits finds for one known visit is at least as much
-CONTAINED = frozenset({"homogeneity", "skewness"})
 LINKED = "a pseudonym links the visits of a person, and this attack takes them apart"
 
 

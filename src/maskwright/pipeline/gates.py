@@ -104,7 +104,7 @@ def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
     promise = next((p for p in promises if p.status == "measured"), promises[0])
     chosen, many = counting_attacks(adversary), ""
     if any(isinstance(s, NumberWindows) and not s.few for s in secrets.values()):
-        chosen = [name for name in chosen if name in BY_COUNTING]
+        chosen = [name for name in chosen if ATTACKS[name].many_values]
         many = TOO_MANY_NUMBERS if target.beside or not target.grouping.summary.rows_are_people else ""
     found = (
         []
@@ -141,7 +141,6 @@ def judge_belief(model: BeliefAtMost, target: Target) -> Verdict:
     )  # fmt: skip
 
 
-BY_COUNTING = frozenset({"homogeneity", "passing-columns", "perturbed-numbers"})
 TOO_MANY_NUMBERS = (
     "the column has too many different numbers to compute what several rows of a person, or several tables, reveal "
     "about them, so the belief is taken to be 1"
