@@ -41,8 +41,8 @@ def two_years(people: int) -> tuple[pa.Table, pa.Table]:
 
 
 def sequence_figures(follow: bool, people: int = PEOPLE) -> dict[str, float]:
-    """The mean belief in the truth of somebody who has both releases, and knows everybody by number, over all rows
-    (counterfeits among them); the error of queries that the second answers, and its counterfeits."""
+    """The mean belief in the truth of somebody who has both releases, and knows everybody by number; the error of
+    queries that the second answers, and its counterfeits."""
     known = {c: {"role": "quasi-identifier", "hierarchy": "suppress"} for c in (*QUASI, "who")}
     policy = {
         "version": 1, "columns": {**known, "person": "identifier", "occupation": "sensitive"},

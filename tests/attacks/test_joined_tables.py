@@ -168,8 +168,8 @@ def test_large_components_are_fitted_and_say_so() -> None:
     first, second = release(rows, "a", {"q": ["1"]}), release(rows, "a", {"p": ["1"]})
     found = attack([first, second], "intersection")
     assert found.kind == "estimated"
-    assert "fitted" in found.worst.why
-    assert 0 < found.worst.after <= 1
+    assert "it is only certain that nobody believes more than" in found.worst.why
+    assert 0 < found.worst.after < found.worst.upper <= 1
 
 
 def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +186,9 @@ def test_the_fit_is_near_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> Non
     fitted = joined_beliefs(cells, counts)
     assert not fitted.exact.any()
     assert np.abs(fitted.of - exact.of).max() < 0.02
+    assert fitted.most is not None
+    assert (fitted.most >= exact.of - 1e-12).all()
+    assert fitted.most.min() < 1, "cells of ten people in classes of twenty are not certain of a rare value"
 
 
 def test_releases_of_other_people_are_refused() -> None:
@@ -397,9 +400,28 @@ def test_people_with_equal_quasi_identifiers_against_all_worlds(
     assert (found.measures["certain_people"] > 0) == (truth == 1)
     monkeypatch.setattr(intersection, "MOST_PEOPLE", 0)
     fitted = attack(made, mw.attacks.Intersection(people=rows))
-    assert fitted.kind == "estimated"
+    assert fitted.worst.upper >= truth, "what counts is never too small"
+    assert fitted.kind == "estimated" or (fitted.kind, fitted.worst.interval) == ("bounded", None)
     assert abs(fitted.worst.after - truth) < Fraction(1, 4), "it is right in the limit of large classes"
     assert truth == 1 or fitted.measures["certain_people"] == 0
+
+
+@pytest.mark.parametrize("number", range(amount(4, 400)))
+def test_what_counts_of_a_fit_is_not_below_the_exact_belief(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small classes, in which a fit is at its worst: numbers that are fitted may be too small, those that count not."""
+    draw = np.random.default_rng(number)
+    rows: Rows = [
+        (str(draw.integers(3)), "xyz"[draw.integers(3)], "abc"[draw.integers(3)]) for _ in range(12)
+    ]
+    made = [release(rows, "a", level) for level in ({"q": ["1"]}, {"p": ["1"]})]
+    exact = attack(made, "intersection")
+    assert exact.kind == "exact"
+    monkeypatch.setattr(intersection, "MOST_PEOPLE", 0)
+    fitted = attack(made, "intersection")
+    assert fitted.worst.upper >= exact.worst.after
+    assert fitted.worst.upper < 1 or fitted.kind == "estimated" or fitted.worst.after == 1
 
 
 # --- different attributes -----------------------------------------------------------------------------

@@ -114,6 +114,41 @@ def test_people_of_the_same_age_are_believed_no_more_than_one_release_shows(tmp_
     assert unaware.worst.after > Fraction(1, 2), "whoever does not know the method takes more to be possible"
 
 
+def test_releases_in_memory_are_known_as_a_sequence_too(tmp_path: Path) -> None:
+    """Those of equal age in other groups would otherwise be paired in ways that the method excludes."""
+    everybody = people(range(20)).assign(age=[str(20 + i % 6) for i in range(20)])
+    one = mw.anonymize(everybody[3:], policy(), tmp_path / "one", seed=1)
+    two = mw.anonymize(everybody[:-3], policy(), tmp_path / "two", seed=2, after=tmp_path / "one")
+    for both in ([one, two], [two, one], [one, tmp_path / "two"], [mw.load(tmp_path / "one"), two]):
+        found = mw.attack(both, "intersection")
+        assert (found.worst.after, found.kind) == (Fraction(1, 2), "exact")
+        assert found.measures["people"] == {"known": "listed", "in_several_tables": 14, "in_any": 20}
+    fork = mw.anonymize(everybody[:-3], policy(), seed=3, after=tmp_path / "one")
+    apart = mw.attack([two, fork], "intersection")
+    assert apart.measures["people"]["known"] == "listed", "they know who is in them"
+    assert apart.worst.after > Fraction(1, 2), "but nobody's values stay the same in a fork"
+
+
+@pytest.mark.parametrize("most", [60, 0])
+def test_counterfeits_are_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """What is believed is believed of people: counted and fitted it is one over l for everybody."""
+    from maskwright.attacks import intersection
+
+    monkeypatch.setattr(intersection, "MOST_PEOPLE", most)
+    one = mw.anonymize(people(range(16)), policy(), tmp_path / "one", seed=1)
+    two = mw.anonymize(people(range(5, 20)), policy(), seed=2, after=tmp_path / "one")
+    assert two.target is not None
+    assert sum("counterfeits" in note for note in two.notes) == 1
+    found = mw.attack([one, two], "intersection")
+    assert (found.worst.after, found.worst.upper) == (Fraction(1, 2), Fraction(1, 2))
+    assert found.kind == "exact"
+    assert found.measures["people"]["in_any"] == 20
+    assert found.measures["vulnerable_people"] == 0
+    by = found.measures["expected_belief"]
+    assert by["by everybody's"] == pytest.approx(0.5, abs=1e-9)
+    assert by["by the person's classes alone"] == pytest.approx(0.5, abs=1e-9)
+
+
 def test_newcomers_alone(first: Path, tmp_path: Path) -> None:
     table = pd.concat([people(range(8)), people(range(8, 9))])
     with pytest.raises(PolicyNotMet, match=r"the 1 newcomer cannot .* newcomers: alone"):

@@ -56,6 +56,7 @@ from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.classes import Ints, ValueCounts
 from maskwright.domain.exact import percent_text
 from maskwright.domain.grouping import Grouping
+from maskwright.domain.sequence_place import one_sequence
 from maskwright.domain.summary import Summary
 from maskwright.domain.value_sets import BIT_VALUES, PRESENT, SetColumn
 from maskwright.errors import UsageError
@@ -104,7 +105,10 @@ class Intersection(Attack):
             return None if any(self.unable(t) for t in targets) else self._people(targets, adversary)
         if len(targets) < 2 or any(t.grouping.summary.joint is None for t in targets):
             return None
-        crowd = JoinedPeople.of(targets, self.people or _known_people(targets))
+        known = None if self.people else _known_people(targets)
+        crowd = JoinedPeople.of(targets, self.people or known, everybody=known is not None)
+        lasting = adversary.knows_method and one_sequence([t.place for t in targets if t.place is not None])
+        lasting &= all(t.place is not None for t in targets)
         where: dict[str, list[int]] = {}
         for i, target in enumerate(targets):
             for name in target.grouping.published_classes.sensitive:
@@ -125,10 +129,10 @@ class Intersection(Attack):
                 continue
             try:
                 cells = crowd.cells(tables)
-                if adversary.knows_method and all(targets[t].lasting for t in tables):
+                if lasting:
                     cells = cells.within(_signatures([targets[t] for t in tables], name))
                 found[name], vulnerable[name] = _together(
-                    [targets[t] for t in tables], cells, secrets, bound, open_
+                    [targets[t] for t in tables], cells, secrets, bound, open_, lasting
                 )
             except TooManyWorlds as why:
                 return self._not_put_together(adversary, str(why))
@@ -234,9 +238,10 @@ class Intersection(Attack):
 
 def _known_people(targets: Sequence[Target]) -> list[Mapping[str, Any]] | None:
     """Who is in which release, where all of them know their people."""
-    if any(t.listed is None for t in targets):
+    places = [t.place for t in targets if t.place is not None]
+    if len(places) < len(targets):
         return None
-    return [row for t in targets for row in t.listed or ()]
+    return [row for number, place in enumerate(places, start=1) for row in place.listed(number)]
 
 
 Kind = Literal["exact", "sampled", "estimated", "bounded"]
@@ -261,7 +266,7 @@ def worst_joined_person(
     shares = joined_beliefs(cells, counts) if listed is None else None
     kind: Kind = "exact" if shares is None else "bounded" if shares.exact.all() else "estimated"
     how = "in every world of the rows" if shares is None else "at most the sum over the rows of the person"
-    worst, above = NOTHING, 0
+    worst, above, most = NOTHING, 0, 0.0
     for t in tables[:1] if shares is None else tables:  # worlds are of the rows of all of them
         over = np.zeros(len(owners[t].first), dtype=bool)
         for members, (secrets, number) in {
@@ -275,6 +280,8 @@ def worst_joined_person(
                 which = max(range(len(exact)), key=lambda i: (exact[i], -i))
                 after = exact[which]
             else:
+                at_most = crowd.of_tuples(t, cells, shares.at_most(codes))
+                most = max(most, float(owners[t].at_most(at_most).max(initial=0.0)))
                 of_rows = crowd.of_tuples(t, cells, shares.of[:, codes].sum(axis=1))
                 rounded = owners[t].at_most(of_rows)
                 over |= rounded > float(bound) + 1e-9
@@ -289,7 +296,21 @@ def worst_joined_person(
                 )
                 worst = Belief(secrets.before(number), after, whom, why)
         above = max(above, int(over.sum()))
+    if kind == "estimated":
+        worst, kind = _counted_as(worst, most)
     return worst, kind, above
+
+
+def _counted_as(fitted: Belief, most: float) -> tuple[Belief, Kind]:
+    """A belief that was fitted, with what is certain: that none is larger than `most`, which counts."""
+    most = min(1.0, most)
+    if most <= float(fitted.after) + 1e-9:
+        return replace(fitted, after=max(fitted.after, Fraction(most).limit_denominator(10**6))), "bounded"
+    why = (
+        f"{fitted.why}; fitted numbers can be too small: it is only certain that nobody believes more than "
+        f"{percent_text(most)}, which is what counts"
+    )
+    return replace(fitted, why=why, interval=(0.0, most)), "estimated"
 
 
 def _listed_rows(
@@ -349,7 +370,7 @@ class Openness:
 
     def add(self, cells: JoinedCells, counts: Sequence[ValueCounts], beliefs: ValueBeliefs) -> None:
         """Count an attribute."""
-        sizes, people = cells.sizes, max(1.0, float(cells.sizes.sum()))
+        sizes, people = cells.people, max(1.0, float(cells.people.sum()))
         alone = np.ones_like(beliefs.of)
         for classes, count in zip(cells.classes, counts, strict=True):
             dense, inside = _dense(count, alone.shape[1]), classes >= 0
@@ -383,28 +404,31 @@ def _together(
     every: Sequence[Secrets],
     bound: Fraction,
     left_open: Openness,
+    lasting: bool,
 ) -> tuple[tuple[Belief, Kind], Fraction]:
     """An attribute that several tables have, with different groups: the worst belief, and how many are vulnerable."""
     name = every[0].attribute
     counts = _of_one_domain([t.grouping.published_classes.sensitive[name] for t in targets])
-    shares = joined_beliefs(cells, counts)
+    shares = joined_beliefs(cells, counts, lasting)
     left_open.add(cells, counts, shares)
     code = {value: i + 1 for i, value in enumerate(counts[0].values)}
     best: tuple[float, int, tuple[str, ...]] | None = None
-    above = np.zeros(len(cells.sizes), dtype=bool)
+    above, most, whose = np.zeros(len(cells.sizes), dtype=bool), 0.0, np.flatnonzero(cells.people > 0)
     named = {members: (s, i + 1) for s in reversed(every) for i, members in enumerate(s.sets)}
     for members in named:
-        held = shares.of[:, [code[v] for v in members if v in code]].sum(axis=1)
+        codes = [code[v] for v in members if v in code]
+        held = shares.of[:, codes].sum(axis=1)
         above |= held > float(bound) + 1e-9
-        if len(held) and (best is None or held.max() > best[0] + 1e-12):
-            best = float(held.max()), int(np.argmax(held)), members
+        most = max(most, float(shares.at_most(codes)[whose].max(initial=0.0)))
+        if len(whose) and (best is None or held[whose].max() > best[0] + 1e-12):
+            best = float(held[whose].max()), int(whose[np.argmax(held[whose])]), members
     if best is None or best[0] <= 0:
         return (NOTHING, "exact"), Fraction(0)
     cell, (secrets, number) = best[1], named[best[2]]
     after, kind = _value(shares, cell, [code[v] for v in best[2] if v in code], best[0])
     places = [(t, int(g)) for t, g in zip(targets, cells.classes[:, cell], strict=True)]
     whom = " and ".join(f"{in_words(t.grouping, g)} in {t.name}" for t, g in places if g >= 0)
-    people = float(cells.sizes[cells.holders == cells.holders[cell]].sum())
+    people = float(cells.people[cells.holders == cells.holders[cell]].sum())
     if not cells.whole[cell]:
         whom = f"the same quasi-identifiers, who are in several classes (as {whom})"
     alone = max(
@@ -418,7 +442,11 @@ def _together(
         f"{secrets.name(number)}{how}, and no table alone more than {percent_text(alone)}"
     )
     belief = Belief(secrets.before(number), after, f"{who} with {whom}", why)
-    return (belief, kind), Fraction(round(float(cells.sizes[above].sum())))
+    vulnerable = Fraction(round(float(cells.people[above].sum())))
+    if kind == "exact" and most <= float(after) + 1e-9:
+        return (belief, kind), vulnerable
+    belief, kind = _counted_as(belief, most)
+    return (belief, "estimated" if shares.contradicted.any() else kind), vulnerable
 
 
 def _of_one_domain(counts: Sequence[ValueCounts]) -> list[ValueCounts]:
@@ -475,20 +503,27 @@ class JoinedPeople:
         entries: per table (tuple, group, rows), sorted by tuple; group -1: not published.
         how: how it is known who is in which table: all tables are about the same people, people with the same
             quasi-identifiers are taken for the same (as many as there can be), or there is a list.
+        nobody: kinds of rows that are counterfeits; None: there are none.
     """
 
     sizes: Ints
     tuples: tuple[Ints, ...]
     entries: tuple[tuple[Ints, Ints, Ints], ...]
     how: How = "same"
+    nobody: NDArray[np.bool_] | None = None
 
     @staticmethod
-    def of(targets: Sequence[Target], people: Sequence[Mapping[str, Any]] | None = None) -> JoinedPeople:
-        """The people behind tables; refused where nobody can be in two of them."""
+    def of(
+        targets: Sequence[Target], people: Sequence[Mapping[str, Any]] | None = None, everybody: bool = False
+    ) -> JoinedPeople:
+        """The people behind tables; refused where nobody can be in two of them.
+
+        `everybody`: the list names all of them, so that other rows are counterfeits.
+        """
         summaries = [t.grouping.summary for t in targets]
         entries = tuple(_added_up(t.grouping) for t in targets)
         if people is not None:
-            return _listed(targets, entries, people)
+            return _listed(targets, entries, people, everybody)
         if all(s is summaries[0] for s in summaries):
             every = np.arange(summaries[0].n_tuples)
             return JoinedPeople(summaries[0].rows, tuple(every for _ in targets), entries)
@@ -497,7 +532,7 @@ class JoinedPeople:
     @property
     def everybody(self) -> int:
         """People in any of the tables."""
-        return int(self.sizes.sum())
+        return int(self.sizes.sum() if self.nobody is None else self.sizes[~self.nobody].sum())
 
     @property
     def common(self) -> int:
@@ -538,10 +573,14 @@ class JoinedPeople:
         found, inverse = np.unique(np.vstack([apart, classes]), axis=1, return_inverse=True)
         inverse, n = inverse.reshape(-1), found.shape[1]
         sizes = np.bincount(inverse, weights=self.sizes[kinds] * share, minlength=n).astype(np.float64)
+        false = (
+            np.zeros(len(kinds)) if self.nobody is None else self.nobody[kinds] * self.sizes[kinds] * share
+        )
+        people = sizes - np.bincount(inverse, weights=false, minlength=n)
         kind, classes = found[0], found[1:]
         margins = [self._rows_there(table, kind, line) for table, line in zip(tables, classes, strict=True)]
         return JoinedCells(
-            classes, sizes, kind < 0, kinds, inverse, kind, np.array([m[0] for m in margins], dtype=np.int64),
+            classes, sizes, people, kind < 0, kinds, inverse, kind, np.array([m[0] for m in margins], dtype=np.int64),
             np.array([m[1] for m in margins], dtype=np.int64), np.isin(kind, lost) & (kind >= 0),
         )  # fmt: skip
 
@@ -577,7 +616,8 @@ class JoinedCells:
 
     Attributes:
         classes: one row per table, one column per cell; -1: not in it, or not published there.
-        sizes: people in each cell; expected numbers where `whole` is false.
+        sizes: rows in each cell, of people or counterfeit; expected numbers where `whole` is false.
+        people: how many of them are people.
         whole: is it certain who is in the cell?
         kinds, of_kind: kinds of people, and a cell that those of the kind may be in.
         kind: of the people of each cell, where they are apart; otherwise -1.
@@ -588,6 +628,7 @@ class JoinedCells:
 
     classes: Ints
     sizes: Floats
+    people: Floats
     whole: NDArray[np.bool_]
     kinds: Ints
     of_kind: Ints
@@ -625,10 +666,11 @@ class JoinedCells:
         mine = keep[self.of_kind]
         before = np.bincount(self.holders, weights=self.sizes)
         after = np.bincount(self.holders, weights=self.sizes * keep)
-        sizes = self.sizes * (before / np.maximum(after, 1e-300))[self.holders]
+        ratio = (before / np.maximum(after, 1e-300))[self.holders]
         return JoinedCells(
-            self.classes[:, keep], sizes[keep], self.whole[keep], self.kinds[mine], number[self.of_kind[mine]],
-            self.kind[keep], self.tuples[:, keep], self.rows[:, keep], self.lost[keep],
+            self.classes[:, keep], (self.sizes * ratio)[keep], (self.people * ratio)[keep], self.whole[keep],
+            self.kinds[mine], number[self.of_kind[mine]], self.kind[keep], self.tuples[:, keep], self.rows[:, keep],
+            self.lost[keep],
         )  # fmt: skip
 
 
@@ -694,6 +736,7 @@ def _listed(
     targets: Sequence[Target],
     entries: tuple[tuple[Ints, Ints, Ints], ...],
     people: Sequence[Mapping[str, Any]],
+    everybody: bool,
 ) -> JoinedPeople:
     """The people of a list: a row for each person and table, with the quasi-identifiers that the person has there."""
     known: dict[str, list[int]] = {}
@@ -724,6 +767,8 @@ def _listed(
                 raise UsageError(f"people: line {line} names somebody whom an earlier line already names")
             mine[i] = at
     kinds = Counter(map(tuple, known.values()))
+    false: list[tuple[tuple[int, ...], int]] = []
+    apart = list(entries)
     for i, target in enumerate(targets):
         listed: Counter[int] = Counter()
         for kind, many in kinds.items():
@@ -732,10 +777,35 @@ def _listed(
             if listed[at] > rows:
                 raise UsageError(f"people: {listed[at]} people are said to be in {target.name} with the same "
                                  f"quasi-identifiers, of whom it has {rows}")  # fmt: skip
-            if listed[at] < rows:  # people in no other table
-                kinds[tuple(at if j == i else -1 for j in range(len(targets)))] += rows - listed[at]
-    members = np.array(list(kinds), dtype=np.int64).reshape(len(kinds), len(targets)).T
-    return JoinedPeople(np.array(list(kinds.values()), dtype=np.int64), tuple(members), entries, "listed")
+            if listed[at] == rows:
+                continue
+            alone, left = tuple(at if j == i else -1 for j in range(len(targets))), rows - listed[at]
+            if not everybody:  # people in no other table
+                kinds[alone] += left
+            elif listed[at]:
+                false.append((alone, left))
+            else:  # in which groups they are is published
+                apart[i], counterfeits = _one_by_one(apart[i], at)
+                false += [
+                    (tuple(c if j == i else -1 for j in range(len(targets))), n) for c, n in counterfeits
+                ]
+    every = [*kinds.items(), *false]
+    members = np.array([kind for kind, _ in every], dtype=np.int64).reshape(len(every), len(targets)).T
+    sizes = np.array([rows for _, rows in every], dtype=np.int64)
+    nobody = np.arange(len(every)) >= len(kinds) if everybody else None
+    return JoinedPeople(sizes, tuple(members), tuple(apart), "listed", nobody)
+
+
+def _one_by_one(
+    entries: tuple[Ints, Ints, Ints], at: int
+) -> tuple[tuple[Ints, Ints, Ints], list[tuple[int, int]]]:
+    """The entries of a table with a tuple for each group of the tuple `at`, and each of these with its rows."""
+    tuples, groups, rows = entries
+    mine = tuples == at
+    fresh = int(tuples.max()) + 1 + np.arange(int(mine.sum()))
+    order = np.concatenate([np.flatnonzero(~mine), np.flatnonzero(mine)])
+    changed = np.concatenate([tuples[~mine], fresh])
+    return (changed, groups[order], rows[order]), list(zip(fresh.tolist(), rows[mine].tolist(), strict=True))
 
 
 def _release_of(row: Mapping[str, Any], line: int, releases: int) -> int:
@@ -914,10 +984,21 @@ class ValueBeliefs:
     exact: NDArray[np.bool_]
     contradicted: NDArray[np.bool_]
     fractions: dict[int, dict[int, Fraction]]  # cell → code → the belief as a fraction, where it is exact
+    most: Floats | None = None  # what no belief is larger than, cell by cell; None: they are all exact
+
+    def at_most(self, codes: Sequence[int]) -> Floats:
+        """For each cell what the belief in one of these values is not larger than."""
+        bound = self.of if self.most is None else self.most
+        found: Floats = np.minimum(1.0, bound[:, codes].sum(axis=1))
+        return found
 
 
-def joined_beliefs(cells: JoinedCells, counts: Sequence[ValueCounts]) -> ValueBeliefs:
-    """The beliefs about everybody, from the published values of each class of each table."""
+def joined_beliefs(cells: JoinedCells, counts: Sequence[ValueCounts], lasting: bool = False) -> ValueBeliefs:
+    """The beliefs about everybody, from the published values of each class of each table.
+
+    `lasting`: they are of one sequence, of which it is proven that nobody believes more than one over the values of a
+    class (`promise/lemmas/lasting_signatures.py`).
+    """
     n, width = len(cells.sizes), len(counts[0].values) + 1
     if n * width > MOST_BELIEFS:
         raise TooManyWorlds("there are too many kinds of people and values to combine the tables")
@@ -945,7 +1026,37 @@ def joined_beliefs(cells: JoinedCells, counts: Sequence[ValueCounts]) -> ValueBe
             alone = np.flatnonzero(contradicted & (classes >= 0))
             of[alone] = held[classes[alone]] / np.maximum(1, held[classes[alone]].sum(axis=1))[:, None]
         of = np.where(contradicted[:, None], cells.averaged(of), of)
-    return ValueBeliefs(of, exact, contradicted, fractions)
+    most = _most_of_each(cells, dense, lasting) if len(rest) else None
+    if most is not None:
+        most = np.where(exact[:, None], of, np.where(contradicted[:, None], 1.0, most))
+    return ValueBeliefs(of, exact, contradicted, fractions, most)
+
+
+def _most_of_each(cells: JoinedCells, dense: Sequence[Ints], lasting: bool) -> Floats:
+    """Cell × code → what the belief is not larger than: alike people share what their classes show of the value.
+
+    Of n people who are alike, so many rows of whom are in each class of a table, no more than the smaller of these rows
+    and those with the value can hold it; the mean belief in it is at most the sum of these, over n, in every table.
+    """
+    holders = cells.holders
+    people = np.bincount(holders, weights=cells.sizes)
+    most = np.ones((len(people), dense[0].shape[1]))
+    for held, classes, tuples, rows in zip(dense, cells.classes, cells.tuples, cells.rows, strict=True):
+        free = np.bincount(holders, (classes < 0) | cells.lost) > 0  # some of them may not be in this table
+        inside = np.flatnonzero(classes >= 0)
+        pairs, first = np.unique(np.stack([holders[inside], classes[inside]]), axis=1, return_index=True)
+        there = np.where(tuples[inside] >= 0, rows[inside], np.inf)[first]
+        there = np.minimum(there, people[pairs[0]])
+        total = np.zeros_like(most)
+        np.add.at(total, pairs[0], np.minimum(held[pairs[1]], there[:, None]))
+        share = np.where(free[:, None], 1.0, total / np.maximum(people, 1e-300)[:, None])
+        if lasting:
+            shown = np.full(len(people), np.inf)
+            np.minimum.at(shown, pairs[0], (held[pairs[1]] > 0).sum(axis=1))
+            share = np.minimum(share, np.where(np.isfinite(shown), 1 / shown, 1.0)[:, None])
+        most = np.minimum(most, share)
+    found: Floats = most[holders]
+    return found
 
 
 def _dense(counts: ValueCounts, width: int) -> Ints:

@@ -14,6 +14,7 @@ from maskwright.domain.method import Method, Part
 from maskwright.domain.model import Context, Model
 from maskwright.domain.near_numbers import NumberWindows
 from maskwright.domain.promise import Design
+from maskwright.domain.sequence_place import SequencePlace
 from maskwright.domain.settings import Registered
 from maskwright.domain.summary import Summary
 
@@ -121,8 +122,7 @@ class Target:
         perturbed: what was measured of columns that are published with changes; empty: there are none.
         stable: its rows by stable pseudonyms, where it has some and is attacked together with other releases.
         design: the other ingredients of the policy and its run; None: not known, so that nothing is guaranteed.
-        listed: who is in it, where that is known and it is attacked together with others (see `Intersection.people`).
-        lasting: it is one of a sequence, as are the others, in which everybody's class shows the same set of values.
+        place: in a sequence of releases, where it is of one: then it is known who is in it.
     """
 
     grouping: Grouping
@@ -141,8 +141,7 @@ class Target:
     design: Design | None = None
     perturbed: Mapping[str, Any] = field(default_factory=dict)
     stable: StableRows | None = None
-    listed: Sequence[Mapping[str, Any]] | None = None
-    lasting: bool = False
+    place: SequencePlace | None = None
 
     @staticmethod
     def of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from maskwright.folder.saved_state import load_census, load_grouping, part_folde
 from maskwright.folder.store import MALFORMED, MANIFEST, PRIVATE, PUBLIC, read_json, read_object
 from maskwright.kernels.randomness import random_generator, secret_key
 from maskwright.pipeline.marginal_counts import with_marginals
-from maskwright.pipeline.sequence import REGISTER, kept_register, listed_rows
+from maskwright.pipeline.sequence import kept_place
 from maskwright.policy.binding import allowed_levels, design_of, flagged_of, method_of, models_of
 from maskwright.policy.policy import Policy
 from maskwright.policy.yaml_text import MAX_BYTES
@@ -133,31 +132,10 @@ def beliefs_above(found: Sequence[Beliefs], bound: Fraction | None) -> list[Beli
 def targets_of(releases: Sequence[Release | str | Path]) -> list[Target]:
     """Several releases about overlapping people; their tables are named by release."""
     result = []
-    lasting = _one_sequence(releases)
     for i, release in enumerate(releases):
         named = [replace(t, name=f"release {i + 1}: {t.name}", beside=()) for t in target_of(release).tables]
-        private = None if isinstance(release, Release) else Path(release) / PRIVATE
-        listed = None
-        if private is not None and (private / REGISTER).is_file():
-            listed = list(listed_rows(private, i + 1))
-        result.append(
-            replace(
-                named[0], beside=tuple(named[1:]), stable=stable_rows(release, named[0]), listed=listed, lasting=lasting
-            )
-        )  # fmt: skip
+        result.append(replace(named[0], beside=tuple(named[1:]), stable=stable_rows(release, named[0])))
     return result
-
-
-def _one_sequence(releases: Sequence[Release | str | Path]) -> bool:
-    """Whether these are folders of one sequence: what each has registered, all later ones have, too."""
-    folders = [Path(r) for r in releases if not isinstance(r, Release)]
-    if len(folders) < len(releases) or not all((f / PRIVATE / REGISTER).is_file() for f in folders):
-        return False
-    registers = sorted(map(kept_register, folders), key=lambda r: r.releases)
-    return all(
-        a.releases < b.releases and a.column == b.column and a.people.items() <= b.people.items()
-        for a, b in itertools.pairwise(registers)
-    )
 
 
 def stable_rows(release: Release | str | Path, target: Target) -> StableRows | None:
@@ -365,7 +343,7 @@ def _kept_target(private: Path) -> Target:
         known = tuple(p for p in passing if p.attribute in mine)
         targets.append(Target.of(part, policy.recoding.exact, joined, known, design))
     perturbed = manifest.get("perturbed", {})
-    return replace(targets[0], beside=tuple(targets[1:]), perturbed=perturbed)
+    return replace(targets[0], beside=tuple(targets[1:]), perturbed=perturbed, place=kept_place(private))
 
 
 def published_parts(folder: Path) -> tuple[Part, ...]:

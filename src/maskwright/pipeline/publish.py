@@ -369,13 +369,14 @@ class Run(Session):
             joined = recoding.blocks(tuple(p.grouping.summary.sensitive), p.task.sets)
             passing = stages.passing_beliefs(p, made.resolved, self.engine, tables)
             targets.append(Target.of(p, recoding.exact, joined, passing, design))
-        return replace(targets[0], beside=tuple(targets[1:]))
+        place = self.job.sequel.place if self.job.sequel is not None else None
+        return replace(targets[0], beside=tuple(targets[1:]), place=place)
 
     def design(self, made: _Made) -> Design:
         """The ingredients of the policy and of this run that are neither method nor models."""
         facts = {
             "seeded": self.chance.seeded, "repeatable": self.repeatable, "looked": self.looked.sentence(),
-            "follows": self.job.sequel.register.releases - 1 if self.job.sequel is not None else 0,
+            "follows": self.job.sequel.place.register.releases - 1 if self.job.sequel is not None else 0,
             "spent": self.spending.spent,
         }  # fmt: skip
         return design_of(self.job.policy, made.resolved.method, facts)

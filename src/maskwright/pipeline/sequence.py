@@ -8,19 +8,20 @@ without quasi-identifiers. From there on the release is made, recounted and atta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from maskwright.domain.beliefs import Belief, Beliefs
+from maskwright.domain.sequence_place import Register, SequencePlace, Signature, Texts
 from maskwright.engines.base import Table
 from maskwright.engines.readers.frames import text_frame
 from maskwright.errors import InputError, NotVerified, PolicyError, UsageError
 from maskwright.folder.store import MANIFEST, PRIVATE, PUBLIC, read_json
 from maskwright.kernels.randomness import keyed_digest, random_generator
-from maskwright.methods._rows.lasting_groups import LastingGroup, Signature, lasting_groups
+from maskwright.methods._rows.lasting_groups import LastingGroup, lasting_groups
 from maskwright.pipeline.job import Job, engine_of
 from maskwright.pipeline.random_keys import Chance
 from maskwright.policy.binding import check_columns, method_of, models_of, reading_options
@@ -29,22 +30,6 @@ from maskwright.runtime.events import Progress
 from maskwright.verification.verify import file_hash
 
 REGISTER = "sequence.json"
-Texts = tuple[str | None, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Register:
-    """What must be known of everybody who was ever published; as sensitive as the input.
-
-    Attributes:
-        releases: how many there were.
-        column: the sensitive one.
-        people: by person the value and the signature.
-    """
-
-    releases: int
-    column: str
-    people: Mapping[str, tuple[str, Signature]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,31 +39,28 @@ class Sequel:
     Attributes:
         source: the table as it was given.
         given: for the method (`Task.given`).
-        register: of everybody, this release included.
-        people: who is in it, each with the quasi-identifiers.
-        names: of these quasi-identifiers.
+        place: who is in it, and the register of everybody.
         counterfeits: rows that are nobody's.
         beliefs: of whoever has all releases; None: it is the first.
     """
 
     source: Any
     given: Mapping[Texts, Sequence[int]]
-    register: Register
-    people: Sequence[tuple[str, Texts]]
-    names: Sequence[str]
+    place: SequencePlace
     counterfeits: int
     beliefs: Beliefs | None
 
     def as_dict(self) -> dict[str, Any]:
         """For `private/`."""
-        numbers = {s: i for i, s in enumerate(dict.fromkeys(s for _, s in self.register.people.values()))}
+        place, register = self.place, self.place.register
+        numbers = {s: i for i, s in enumerate(dict.fromkeys(s for _, s in register.people.values()))}
         return {
-            "releases": self.register.releases,
-            "column": self.register.column,
+            "releases": register.releases,
+            "column": register.column,
             "signatures": [list(s) for s in numbers],
-            "register": {p: [value, numbers[s]] for p, (value, s) in self.register.people.items()},
-            "quasi_identifiers": list(self.names),
-            "people": [[person, *texts] for person, texts in self.people],
+            "register": {p: [value, numbers[s]] for p, (value, s) in register.people.items()},
+            "quasi_identifiers": list(place.names),
+            "people": [[person, *texts] for person, texts in place.people],
             "counterfeits": self.counterfeits,
         }
 
@@ -95,7 +77,7 @@ def in_sequence(job: Job, progress: Progress) -> Job:
             )
         return job
     _refuse_unfit(job, person)
-    before = None if job.after is None else kept_register(job.after)
+    before = None if job.after is None else _register_of(job.after)
     column, names = job.policy.sensitive[0], job.policy.quasi_identifiers
     if before is not None and before.column != column:
         raise UsageError(f"--after: the earlier releases are about {before.column!r}, not about {column!r}")
@@ -129,7 +111,7 @@ def in_sequence(job: Job, progress: Progress) -> Job:
     keys = list(zip(*(texts[n] for n in names), strict=True))
     given, false = _published(groups, keys, values)
     sequel = Sequel(
-        job.source, given, register, list(zip(who, keys, strict=True)), names, sum(false.values()),
+        job.source, given, SequencePlace(register, list(zip(who, keys, strict=True)), names), sum(false.values()),
         None if before is None else beliefs_over_all(groups, who, register, known),
     )  # fmt: skip
     _tell(sequel, sum(p not in known for p in who), groups, progress)
@@ -190,11 +172,11 @@ def beliefs_over_all(
 
 
 def _tell(sequel: Sequel, fresh: int, groups: Sequence[LastingGroup], progress: Progress) -> None:
-    register = sequel.register
+    register, people = sequel.place.register, sequel.place.people
     if register.releases > 1:
-        gone = len(register.people) - len(sequel.people)
+        gone = len(register.people) - len(people)
         progress.note(
-            f"release {register.releases} of a sequence: {fresh:,} of {len(sequel.people):,} people are new, "
+            f"release {register.releases} of a sequence: {fresh:,} of {len(people):,} people are new, "
             f"{gone:,} of earlier ones are not in it"
         )
     if sequel.counterfeits:
@@ -205,20 +187,30 @@ def _tell(sequel: Sequel, fresh: int, groups: Sequence[LastingGroup], progress: 
         )
 
 
-def kept_register(folder: Path) -> Register:
+def _register_of(folder: Path) -> Register:
     """The register that an earlier release keeps in `private/`."""
-    path = folder / PRIVATE / REGISTER
-    if not path.is_file():
+    place = kept_place(folder / PRIVATE)
+    if place is None:
         raise InputError(
             f"--after: {str(folder)!r} has no {PRIVATE}/{REGISTER}: only a release that was made with a method with "
             "`person`, and --keep-private all, can be followed by another"
         )
-    said = _kept_as_written(folder / PRIVATE)
+    return place.register
+
+
+def kept_place(private: Path) -> SequencePlace | None:
+    """The place in a sequence of a release that kept its `private/`; None: it is of no sequence."""
+    if not (private / REGISTER).is_file():
+        return None
+    said = _kept_as_written(private)
     try:
         signatures = [tuple(map(str, s)) for s in said["signatures"]]
         people = {str(p): (str(value), signatures[number]) for p, (value, number) in said["register"].items()}
-        return Register(int(said["releases"]), str(said["column"]), people)
+        register = Register(int(said["releases"]), str(said["column"]), people)
+        inside = [(str(person), tuple(texts)) for person, *texts in said["people"]]
+        return SequencePlace(register, inside, tuple(said["quasi_identifiers"]))
     except (LookupError, TypeError, ValueError, AttributeError):
+        path = private / REGISTER
         raise InputError(f"--after: {str(path)!r} does not hold what was written there") from None
 
 
@@ -231,14 +223,6 @@ def _kept_as_written(private: Path) -> dict[str, Any]:
             f"{str(path)!r} was changed since it was written; restore the folder of the release from a copy"
         )
     return said
-
-
-def listed_rows(private: Path, number: int) -> Iterator[dict[str, str]]:
-    """Who is in release `number` of several, each with the quasi-identifiers, as `intersection` takes them."""
-    said = _kept_as_written(private)
-    for person, *texts in said["people"]:
-        row = dict(zip(said["quasi_identifiers"], texts, strict=True))
-        yield {"person": str(person), "release": str(number)} | {n: t or "" for n, t in row.items()}
 
 
 def _declared(policy: Policy, column: str, least: int) -> tuple[str, ...]:

@@ -14,12 +14,12 @@ from typing import Literal
 
 import numpy as np
 
+from maskwright.domain.sequence_place import Signature
 from maskwright.errors import PolicyNotMet
 from maskwright.kernels.partition import Int32s
 from maskwright.methods._rows.anatomize import bucket_rows, eligible_blocks
 from maskwright.methods._rows.rows import Partition
 
-Signature = tuple[str, ...]
 Newcomers = Literal["buckets", "alone"]
 
 
