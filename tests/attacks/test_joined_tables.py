@@ -505,6 +505,36 @@ def test_values_of_one_set_in_two_tables_depend_on_each_other(people: list[tuple
     assert free.measures["attributes"]["s"]["worst"].after == attack(made, "homogeneity").worst.after
 
 
+def test_what_two_choices_tell_together_is_not_computed_and_counts_as_one() -> None:
+    """Five people, two of whom are ill. One release would have kept p, the other q, had no class more than half ill.
+
+    p was refused, so two of {1x, 1x, 1y} are ill, or {2x, 2y}: four worlds, and of nobody more than 1/2. The same of q.
+    Only one world is among both: those with 1x are ill, for certain.
+    """
+    people = [("1", "x"), ("1", "x"), ("1", "y"), ("2", "x"), ("2", "y")]
+
+    def shows(ill: set[int], place: int) -> bool:
+        classes = [[i for i in range(5) if people[i][place] == v] for v in {p[place] for p in people}]
+        return all(2 * len(ill & set(c)) <= len(c) for c in classes)
+
+    worlds = [set(pair) for pair in itertools.combinations(range(5), 2)]
+    refused = [[w for w in worlds if not shows(w, place)] for place in (0, 1)]
+    assert [len(w) for w in refused] == [4, 4]
+    assert [w for w in refused[0] if w in refused[1]] == [{0, 1}]
+
+    rows: Rows = [(*p, "ab"[i > 1]) for i, p in enumerate(people)]
+    two = {"require": [{"model": "simple-l-diversity", "l": 2, "values": ["a"]}]}
+    made = [release(rows, "a", {"p": ["0", "1"], "q": ["0", "1"]} | {kept: ["1"]}, **two) for kept in "qp"]
+    for each in made:
+        assert attack(each, "minimality").worst.after == Fraction(1, 2)
+    together = attack(made, "minimality")
+    assert (together.kind, together.worst.upper) == ("not computed", 1)
+    assert "what these choices tell together" in together.sentence()
+    assert [b["worst"].after for b in together.measures["tables"].values()] == [Fraction(1, 2)] * 2
+    gates = [release(rows, "a", {"p": ["0", "1"], "q": ["0", "1"]}) for _ in range(2)]
+    assert attack(gates, "minimality").kind == "exact", "what was chosen by quasi-identifiers tells nothing"
+
+
 def test_minimality_is_asked_of_each_table() -> None:
     rows: Rows = [(str(i % 4), "xy"[i % 2], "ab"[i // 4 % 2], "uv"[i % 3 == 0]) for i in range(16)]
     made = release(

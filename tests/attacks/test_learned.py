@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maskwright as mw
-from maskwright.attacks.learned import Expectation, Learned, SeenGroups, learned_shares
+from maskwright.attacks.learned import (
+    OTHERS,
+    OTHERS_ALONE,
+    Expectation,
+    Learned,
+    SeenGroups,
+    _from_others,
+    learned_shares,
+)
 from maskwright.errors import PolicyNotMet
 from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from tests.attacks.build import release
@@ -173,6 +181,23 @@ def test_pairs_of_unlike_people_are_told_apart() -> None:
     mean = found.measures["attributes"]["disease"]["mean_belief_in_the_truth"]
     assert mean["random worlds"] == pytest.approx(0.5, abs=0.02)
     assert mean["learned"] > 0.7 > mean["people who are not in it"] + 0.01
+    # of the other half three smokers in four have cancer, and nobody needs the release to know that
+    assert mean[OTHERS_ALONE] == pytest.approx(0.75**2 + 0.2**2 + 0.05**2, abs=0.05)
+    assert mean[OTHERS] > mean[OTHERS_ALONE] + 0.1
+    guess = found.measures["attributes"]["disease"]["best_guess_is_true"]
+    assert guess[OTHERS] > guess[OTHERS_ALONE] == pytest.approx(0.75, abs=0.03)
+
+
+def test_who_has_learned_from_others_tells_every_group_apart() -> None:
+    """Smokers have cancer and nobody else: whoever knows that of other people is certain, with one value of each."""
+    pairs = np.repeat(np.arange(4), 2)
+    deals = SeenGroups(
+        np.tile([0, 1], 4)[None], pairs, np.ones(8, np.int64), pairs, np.tile([1, 2], 4), np.ones(8, np.int64), 4, (2,)
+    )  # fmt: skip
+    truth = np.tile([1.0, 0.0, 0.0, 1.0], 4)
+    assert _from_others(deals, truth, 0.0) == {OTHERS: (1, 1), OTHERS_ALONE: (1, 1)}
+    one = deals.of_groups(np.arange(4) == 0)
+    assert _from_others(one, truth[:4], 1.0)[OTHERS] == (None, None), "there are no others to learn from"
 
 
 def test_a_bound_on_what_is_learned_is_measured() -> None:

@@ -113,6 +113,7 @@ class Learned(Attack):
         above = secret_belief > float(threshold)
         alike = np.repeat(deals.rows[:, None], secret_belief.shape[1], axis=1)[above]
         control = _control(deals, truth, self.smoothing, self.rounds)
+        others = _from_others(deals, truth, self.smoothing)
         worst: Belief | None = _worst(grouping, secrets, deals, secret_belief)
         people_above = int(deals.rows[above.any(axis=1)].sum())
         if visits_known(target):
@@ -125,10 +126,12 @@ class Learned(Attack):
                 "random worlds": float((truth * before).sum() / people),
                 "learned": float((truth * belief).sum() / people),
                 "people who are not in it": control["mean"],
+                **{how: mean for how, (mean, _) in others.items()},
             },
             "best_guess_is_true": {
                 "learned": _accuracy(deals, shares, truth) / people,
                 "people who are not in it": control["accuracy"],
+                **{how: guess for how, (_, guess) in others.items()},
             },
             "threshold": threshold,
             "people_above": people_above,
@@ -305,19 +308,56 @@ def _control(deals: SeenGroups, truth: Floats, smoothing: float, rounds: int) ->
 
     `mean` is the mean belief in the truth, `accuracy` how often the likeliest value is true; None with one group.
     """
-    groups = np.unique(deals.group)
-    if len(groups) < 2:
+    halves = _halves(deals)
+    if not halves:
         return {"mean": None, "accuracy": None}
-    half = np.zeros(int(groups[-1]) + 1, dtype=bool)
-    half[np.random.default_rng(0).permutation(groups)[: len(groups) // 2]] = True
     mean = accuracy = 0.0
-    for learned_from in (half, ~half):
+    for learned_from in halves:
         _, model, _ = learned_shares(deals.of_groups(learned_from), smoothing, rounds)
         outside = ~learned_from[deals.group]
         one, guess = _predicted(model, deals, outside, truth)
         mean, accuracy = mean + one, accuracy + guess
     people = float(deals.rows.sum())
     return {"mean": mean / people, "accuracy": accuracy / people}
+
+
+def _halves(deals: SeenGroups) -> tuple[NDArray[np.bool_], ...]:
+    """Half of the groups, drawn at random, and the other half; nothing where there is one group."""
+    groups = np.unique(deals.group)
+    if len(groups) < 2:
+        return ()
+    half = np.zeros(int(groups[-1]) + 1, dtype=bool)
+    half[np.random.default_rng(0).permutation(groups)[: len(groups) // 2]] = True
+    return half, ~half
+
+
+OTHERS, OTHERS_ALONE = "learned from others with known values", "these alone, without the release"
+
+
+def _from_others(
+    deals: SeenGroups, truth: Floats, smoothing: float
+) -> dict[str, tuple[float, float] | tuple[None, None]]:
+    """The mean belief in the truth, and how often the likeliest value is true, by a model of *other* people's values.
+
+    It is fitted to the true values of the people of half of the groups, and asked of those of the other half: with
+    their groups, and without.
+    """
+    halves = _halves(deals)
+    sums = np.zeros((2, 2))
+    for known in halves:
+        theirs = known[deals.group[deals.entry]]
+        if not truth[theirs].sum():  # all of their values were changed: there is nothing to learn from
+            halves = ()
+            break
+        model = LearnedModel.fitted(deals.of_groups(known), truth[theirs], smoothing)
+        rest, true = deals.of_groups(~known), truth[~theirs]
+        shares = Expectation(rest).shares(model.weights(rest.features[:, rest.entry], rest.value))
+        sums[0] += float((true * shares / rest.rows[rest.entry]).sum()), _accuracy(rest, shares, true)
+        sums[1] += _predicted(model, deals, ~known[deals.group], truth)
+    if not halves:
+        return {OTHERS: (None, None), OTHERS_ALONE: (None, None)}
+    (mean, guess), (alone, guess_alone) = (sums / float(deals.rows.sum())).tolist()
+    return {OTHERS: (mean, guess), OTHERS_ALONE: (alone, guess_alone)}
 
 
 def _predicted(model: LearnedModel, deals: SeenGroups, outside: Any, truth: Floats) -> tuple[float, float]:

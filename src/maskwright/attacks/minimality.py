@@ -49,7 +49,7 @@ from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold,
 from maskwright.attacks._shared.timed import Timed
 from maskwright.attacks.linked_visits import LinkedVisits
 from maskwright.domain.adversary import About, Adversary, Knowledge, Target
-from maskwright.domain.beliefs import Beliefs
+from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.method import Analysis
 from maskwright.promise.method_promise import promise_of_method
 from maskwright.promise.policy_promise import promise_of
@@ -110,6 +110,22 @@ class Minimality(Timed):
             )
         return ""
 
+    def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
+        """Each table by itself; what the choices of methods tell *together* about one attribute is not computed."""
+        found = super().over(targets, adversary)
+        twice = _chosen_twice(targets)
+        if found is None or not twice:
+            return found
+        why = (
+            f"{' and '.join(twice)}: several tables show it, and the method looked at its values to make them. What "
+            "each table's choice tells is counted table by table; what these choices tell together can be more, up to "
+            "certainty, and is not counted. Publish it once, or by methods that do not look at values, or as a "
+            "sequence (--after)"
+        )
+        return replace(
+            found, kind=NOT_COMPUTED, worst=Belief(found.worst.before, Fraction(1), "anybody", why)
+        )
+
     def sees_links(self, target: Target) -> bool:
         """Whether it is the release's own method, which adds nothing to what links tell of known visits."""
         return self.method is None
@@ -154,6 +170,15 @@ class Minimality(Timed):
         worst = replace(links.worst, why=f"{links.worst.why}; {BY_VISITS}")
         more["assumption"] = BY_VISITS
         return Beliefs(self.name, adversary.name, "estimated", worst, {**links.measures, **more})
+
+
+def _chosen_twice(targets: Sequence[Target]) -> list[str]:
+    """The attributes that several tables show, one of which was made by a method that looked at values."""
+    tables: dict[str, list[Target]] = {}
+    for target in targets:
+        for name in target.grouping.published_classes.sensitive:
+            tables.setdefault(name, []).append(target)
+    return [n for n, of in tables.items() if len(of) > 1 and not all(t.worlds_alike for t in of)]
 
 
 def _private(target: Target) -> bool:

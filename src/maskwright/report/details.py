@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from maskwright.attacks.learned import OTHERS, OTHERS_ALONE
 from maskwright.domain.beliefs import Beliefs
 from maskwright.domain.exact import number_text, percent_text
 
@@ -83,6 +84,11 @@ def learned_lines(name: str, column: Mapping[str, Any]) -> list[str]:
         f"{mean['random worlds']:.1%}; the same model on people who are not in the release {outside}",
         f"{name}: the likeliest value is true of {guess['learned']:.1%} of the people",
     ]
+    if (known := mean.get(OTHERS)) is not None:
+        lines.append(
+            f"{name}: somebody who learned from other people, whose values were known, believes the true value with "
+            f"{known:.1%}; without the release {mean[OTHERS_ALONE]:.1%}"
+        )
     if column["people_above"]:
         true = column[
             "precision_above"
