@@ -52,6 +52,20 @@ def test_two_releases_of_a_table(tmp_path: Path) -> None:
     assert not together(mw.anonymize(TABLE.assign(p=list("3434")), policy("p")))  # another table
 
 
+def test_choices_by_looking_at_values_count_as_one(tmp_path: Path) -> None:
+    """p was refused in one release and q in the other; that only one world refuses both is not computed, and said."""
+    table = pd.DataFrame({"p": list("11122"), "q": list("xxyxy"), "diagnosis": list("aabbb")})
+    free = {"require": [{"model": "simple-l-diversity", "l": 2, "values": ["a"]}]}
+    for kept in "qp":
+        chosen = policy(kept, **free)
+        chosen["columns"]["pq".replace(kept, "")]["levels"] = ["0", "1"]
+        release = mw.anonymize(table, chosen, tmp_path / kept)
+    (found,) = together(release)
+    assert found.worst.after == Fraction(2, 5), "both show one class of five"
+    assert (found.worst.upper, found.kind) == (1, "estimated")
+    assert "NOT COMPUTED, and counts as 1" in found.sentence()
+
+
 def test_what_is_not_at_hand_is_said(tmp_path: Path) -> None:
     mw.anonymize(TABLE, policy("q")).save(tmp_path / "first")
     shutil.rmtree(tmp_path / "first")

@@ -113,7 +113,7 @@ class Minimality(Timed):
     def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
         """Each table by itself; what the choices of methods tell *together* about one attribute is not computed."""
         found = super().over(targets, adversary)
-        twice = _chosen_twice(targets)
+        twice = chosen_twice(targets)
         if found is None or not twice:
             return found
         why = (
@@ -172,7 +172,7 @@ class Minimality(Timed):
         return Beliefs(self.name, adversary.name, "estimated", worst, {**links.measures, **more})
 
 
-def _chosen_twice(targets: Sequence[Target]) -> list[str]:
+def chosen_twice(targets: Sequence[Target]) -> list[str]:
     """The attributes that several tables show, one of which was made by a method that looked at values."""
     tables: dict[str, list[Target]] = {}
     for target in targets:

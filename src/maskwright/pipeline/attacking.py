@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.attacks import ATTACKS, WITHOUT_VALUES
+from maskwright.attacks.minimality import chosen_twice
 from maskwright.domain.adversary import MOST_FACTS, Adversary, Attack, PassingBelief, StableRows, Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.exact import short_repr, to_fraction
@@ -227,13 +228,24 @@ def attack_with_earlier(target: Target, folders: Sequence[Path], fingerprint: st
         return ComposedBeliefs(
             (Beliefs("intersection", "knows-method", NOT_COMPUTED, unknown),), tuple(attacked), missing
         )
-    told = {"earlier_releases": len(attacked)}
+    told, twice = {"earlier_releases": len(attacked)}, chosen_twice(tables)
     beliefs = tuple(
-        replace(b, measures={**b.measures, **told})
+        replace(_counted_as_one(b, twice) if twice else b, measures={**b.measures, **told})
         for b in found
         if b.kind == NOT_COMPUTED or b.measures["in_several_tables"]  # otherwise nothing is gained
     )
     return ComposedBeliefs(beliefs, tuple(attacked), missing)
+
+
+def _counted_as_one(found: Beliefs, attributes: Sequence[str]) -> Beliefs:
+    """What several releases show, where their methods looked at values and what that tells together is not known."""
+    if found.kind == NOT_COMPUTED:
+        return found
+    why = (
+        f"{found.worst.why}; what the choices of the methods tell together about {' and '.join(attributes)} is NOT "
+        "COMPUTED, and counts as 1"
+    )
+    return replace(found, kind="estimated", worst=replace(found.worst, why=why, interval=(0.0, 1.0)))
 
 
 def _is_of(folder: Path, fingerprint: str) -> bool:
