@@ -319,7 +319,7 @@ def test_a_list_says_who_is_the_same() -> None:
         ([{"person": "A", "release": "3", "p": "1", "q": "x"}], "'3'"),
         ([{"person": "A", "release": "1", "p": "1"}], "'q'"),
         ([{"person": "A", "release": "1", "p": "7", "q": "x"}], "nobody"),
-        ([rows[0], rows[0]], "again"),
+        ([rows[0], rows[0]], "already names"),
         ([rows[0] | {"person": str(i)} for i in range(3)], "3 people"),
     ):
         with pytest.raises(UsageError, match=problem):

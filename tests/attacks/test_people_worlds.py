@@ -365,6 +365,10 @@ def test_two_releases_of_the_same_rows(number: int, monkeypatch: pytest.MonkeyPa
     bound = mw.attack(releases, "intersection")
     assert isinstance(bound, Beliefs)
     assert bound.kind == "bounded" and bound.worst.after >= true - Fraction(1, 10**6)
+    monkeypatch.setattr(intersection, "MOST_PEOPLE", 0)
+    fitted = mw.attack(releases, "intersection")
+    assert isinstance(fitted, Beliefs)
+    assert fitted.kind in ("estimated", "bounded") and fitted.worst.upper >= true - Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("pseudonym", [None, "pseudonym"])
