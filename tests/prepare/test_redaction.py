@@ -10,7 +10,7 @@ import pytest
 
 import maskwright as mw
 from maskwright.errors import InputError, MaskwrightError, PolicyError, UsageError
-from maskwright.identifiers.redaction import text_redactor, without_spans
+from maskwright.prepare.redaction import text_redactor, without_spans
 
 NOTE = "Seen by Anna Meyer in Dresden, call +49 351 1234567 or write to anna@example.org about the dressing"
 

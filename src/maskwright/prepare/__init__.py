@@ -22,6 +22,7 @@ from maskwright.prepare.date_formats import DateFormats, Span
 from maskwright.prepare.digits import Digits
 from maskwright.prepare.lists import ListCells
 from maskwright.prepare.numbers import NumberFormat
+from maskwright.prepare.redaction import Redaction
 from maskwright.prepare.repairs import Repair
 from maskwright.prepare.spellings import Spellings
 
@@ -38,24 +39,6 @@ __all__ = [
 ]
 
 KINDS = ("numbers", "dates", "digits", "lists", "between", "redact")
-
-
-class Redaction(Settings):
-    """What is taken out of free text, and by which model. *Not verified*: what a model overlooks stays."""
-
-    model: str = Field(
-        min_length=1,
-        description="a spaCy pipeline: the name of an installed package, or the path of a folder",
-    )
-    keep: tuple[str, ...] = Field(
-        (),
-        description="labels of the model that stay, such as CARDINAL; everything else it finds is taken out",
-    )
-
-    @field_validator("keep", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
 
 
 class Preparation(Settings):

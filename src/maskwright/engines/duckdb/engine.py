@@ -44,7 +44,7 @@ from maskwright.engines.sql.sql_engine import SqlEngine
 from maskwright.errors import DestinationError, InputError, MaskwrightError, UsageError, is_interruption
 from maskwright.identifiers.date_shifts import DateOffsets
 from maskwright.identifiers.pseudonyms import Pseudonyms
-from maskwright.identifiers.redaction import text_redactor
+from maskwright.prepare.redaction import text_redactor
 from maskwright.runtime.events import Progress
 
 

@@ -12,17 +12,39 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from pydantic import Field, field_validator
+
+from maskwright.domain.settings import Settings
 from maskwright.errors import InputError, UsageError
-from maskwright.identifiers.detection import identifiers_inside
 
 REMEMBERED = 50_000  # texts whose redaction is kept, because each is asked for twice: to count, and to write
 
 Span = tuple[int, int, str]  # from, to, label
 
 
+class Redaction(Settings):
+    """What is taken out of free text, and by which model. *Not verified*: what a model overlooks stays."""
+
+    model: str = Field(
+        min_length=1,
+        description="a spaCy pipeline: the name of an installed package, or the path of a folder",
+    )
+    keep: tuple[str, ...] = Field(
+        (),
+        description="labels of the model that stay, such as CARDINAL; everything else it finds is taken out",
+    )
+
+    @field_validator("keep", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
 @lru_cache(maxsize=16)
 def text_redactor(model: str, keep: Sequence[str] = ()) -> Callable[[str], str | None]:
     """The function that redacts a text with a spaCy pipeline; it gives None for a text that the pipeline fails on."""
+    from maskwright.identifiers.detection import identifiers_inside  # for the few policies that redact
+
     pipeline, lock = _pipeline(model, keep), Lock()
 
     @lru_cache(maxsize=REMEMBERED)
