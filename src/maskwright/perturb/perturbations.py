@@ -44,7 +44,9 @@ def noise_beliefs(published: NDArray[Any], people: NDArray[Any], covariance: Flo
     """For each published row the belief that it is each person's, one column per person; rows add up to 1."""
     y, x = (np.asarray(v, dtype=np.float64) for v in (published, people))
     whiten = np.linalg.pinv(_root(covariance))
-    return _soft(y @ whiten, x @ whiten)
+    away = (((y @ whiten)[:, None, :] - (x @ whiten)[None, :, :]) ** 2).sum(axis=2) / 2
+    weights = np.exp(away.min(axis=1, keepdims=True) - away)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def noise_linkage(published: NDArray[Any], people: NDArray[Any], covariance: Floats) -> tuple[float, float]:
@@ -52,24 +54,15 @@ def noise_linkage(published: NDArray[Any], people: NDArray[Any], covariance: Flo
 
     Row i of the published table is person i's; people of equal likelihood share what they get.
     """
-    y, x = (np.asarray(v, dtype=np.float64) for v in (published, people))
-    whiten = np.linalg.pinv(_root(covariance))
-    y, x = y @ whiten, x @ whiten
-    step = max(1, AT_ONCE // max(1, len(x)))
+    step = max(1, AT_ONCE // max(1, len(people)))
     truth = right = 0.0
-    for start in range(0, len(y), step):
-        beliefs = _soft(y[start : start + step], x)
+    for start in range(0, len(published), step):
+        beliefs = noise_beliefs(published[start : start + step], people, covariance)
         rows = np.arange(len(beliefs))
         mine, most = beliefs[rows, start + rows], beliefs.max(axis=1)
         truth += mine.sum()
         right += ((mine == most) / (beliefs == most[:, None]).sum(axis=1)).sum()
-    return float(truth / len(y)), float(right / len(y))
-
-
-def _soft(y: Floats, x: Floats) -> Floats:
-    away = ((y[:, None, :] - x[None, :, :]) ** 2).sum(axis=2) / 2
-    weights = np.exp(away.min(axis=1, keepdims=True) - away)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
+    return float(truth / len(published)), float(right / len(published))
 
 
 def _root(covariance: Floats) -> Floats:

@@ -241,11 +241,6 @@ def expected_uniques(theta: float, alpha: float, people: int) -> float:
     return people * math.exp(log_gamma_rise(first, rest) - log_gamma_rise(last, rest))
 
 
-def limiting_uniques(theta: float, alpha: float, people: int) -> float:
-    """N^α·Γ(θ+1)/Γ(θ+α): what other tools compute, right for populations without end; for comparison only."""
-    return math.exp(alpha * math.log(people) + log_gamma_rise(theta + alpha, 1 - alpha))
-
-
 def _best_theta(counts: SampleCounts, alpha: float) -> float:
     """The θ of greatest likelihood for a given α: its score falls from +∞ at −α to below 0."""
     low = high = 0.0  # logarithms of θ + α

@@ -121,8 +121,8 @@ def _worst(release: Release) -> Markup:
     worst, attack = found.beliefs.worst, ATTACKS[found.beliefs.attack]
     what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
     figure = tag(
-        "p", belief_figure(worst.upper), tag("span", what),
-        tag("span", f"{found.beliefs.earlier}: {belief_figure(worst.before)}"), class_="figure",
+        "p", share_text(worst.upper), tag("span", what),
+        tag("span", f"{found.beliefs.earlier}: {share_text(worst.before)}"), class_="figure",
     )  # fmt: skip
     status = LABELS[found.status] if attack.about == "values" else found.status
     badge = tag("span", status, class_=f"badge {'good' if found.status == 'guaranteed' else 'warn'}")
@@ -267,11 +267,6 @@ def worst_belief(release: Release) -> Headline | None:
     worst = max(counted, key=worst_first)
     status, basis = _basis(release, worst)
     return Headline(worst, status, basis)
-
-
-def belief_figure(value: Fraction) -> str:
-    """A belief as a large figure: 1 in 5, or 41 %."""
-    return share_text(value)
 
 
 def _basis(release: Release, found: Beliefs) -> tuple[Status, str]:
