@@ -1,4 +1,4 @@
-"""Attempts: policies tried within a time budget, on a sample where the table is large; nothing is published.
+"""Alternatives: policies tried within a time budget, on a sample where the table is large; nothing is published.
 
 `init` chooses its policy by them, and a refusal, or a release that loses much, comes with alternatives: what else would
 do. Those that ask for the same come first, then those that ask for less, each by what they keep. Nothing is offered

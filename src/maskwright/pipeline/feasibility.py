@@ -1,4 +1,4 @@
-"""Room: what a bound on the share of a value leaves to choose from, told before the search.
+"""Feasibility: what a bound on the share of a value leaves to choose from, told before the search.
 
 Everything here follows from the histogram of the whole table, the number of rows and the policy; never from which rows
 hold a value. A policy that no release can meet, whatever is left out, is refused in advance, which changes nothing of

@@ -1,4 +1,4 @@
-"""Trials: what other policies, or other levels under one policy, would risk and keep; nothing is published.
+"""What if: what other policies, or other levels under one policy, would risk and keep; nothing is published.
 
 For the report of a release the search is run again with the next usual k (or l) below and above, on the summary that is
 at hand, as long as that stays a small part of the time that the release took. No random choice of the release depends
