@@ -430,7 +430,7 @@ class Policy(Shown, Settings, metaclass=_DraftWhereEmpty):
     )
     missing: Missing = Missing()
     prepare: dict[str, Preparation] = Field(
-        default_factory=dict, description="what is done to messy columns before anything else reads them"
+        default_factory=dict, description="how messy columns are cleaned before anything else reads them"
     )
     shift_dates: DateShift | None = Field(
         None,

@@ -201,7 +201,7 @@ def _prepared(release: Release) -> Markup:
     rows = [(r.column, r.what, f"{r.rows:,}", f"{r.values:,}", became[r.became]) for r in release.repairs]
     return page_section(
         "prepared", "What was prepared",
-        tag("p", "Before anything else read these columns, the policy's `prepare` made them plain. What became of a "
+        tag("p", "Before anything else read these columns, the policy's `prepare` cleaned them. What became of a "
                  "cell follows from its own row and the policy; nothing was guessed from other rows."),
         html_table(("column", "what was found", "rows", "different texts", "became"), rows, numbers=(2, 3),
               caption="What was found in messy columns, and what became of it"),

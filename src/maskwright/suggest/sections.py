@@ -368,7 +368,7 @@ def _prepare(draft: Draft) -> list[str]:
     lines: list[str] = []
     if mess:
         lines += comment_lines(
-            "Messy columns, made plain before anything else reads them. What fits nothing counts as missing; with "
+            "Messy columns, cleaned before anything else reads them. What fits nothing counts as missing; with "
             "`otherwise: refuse` in place of `missing` the table is refused instead."
         )
         lines.append("prepare:")

@@ -41,9 +41,7 @@ class Roles(BaseModel):
     keep: dict[str, str] | None = Field(
         None, description="what must stay of quasi-identifiers: exact, or a level"
     )
-    prepare: dict[str, bool] | None = Field(
-        None, description="messy columns: whether they are made plain first"
-    )
+    prepare: dict[str, bool] | None = Field(None, description="messy columns: whether they are cleaned first")
     sample: SampleSettings | None = Field(None, description="the population, survey weights and households")
     multivalued: dict[str, str] | None = Field(
         None, description="sensitive columns of several values: what separates them"
