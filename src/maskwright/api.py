@@ -167,7 +167,7 @@ def attack(
 
     Args:
         release: a `Release`, or the folder of one that kept its private/ part; or a list of releases about the same
-            people, whose tables are then put together (`intersection`).
+            people, whose tables are then combined (`intersection`).
         attack: a name or an attack with its settings; without it all of them, the worst belief first.
         adversary: a preset ("neighbour", "journalist", "knows-method", "insider", "learns") or an `Adversary`.
         facts: how many facts about others the adversary knows.

@@ -41,7 +41,7 @@ CALIBRATION = 10  # equal steps of belief
 
 
 class Learned(Attack):
-    """The belief of somebody who learns from the release how sensitive values go with quasi-identifiers.
+    """The belief of somebody who learns from the release how sensitive values depend on quasi-identifiers.
 
     Attributes:
         rounds: how often the model is fitted anew at most.

@@ -39,7 +39,7 @@ Fate = Literal["published", "starred", "dropped"]
 HALF = Fraction(1, 2)
 # promises hold where all worlds are equally likely; what somebody learns is a question of its own
 LEARNS = (
-    "learned: the beliefs of somebody who learns from the release how values go with quasi-identifiers (maskwright "
+    "learned: the beliefs of somebody who learns from the release how values depend on quasi-identifiers (maskwright "
     "attack RELEASE --adversary learns)"
 )
 GREAT_LOSS = HALF  # of the detail: a release that loses more is published with a warning

@@ -76,7 +76,7 @@ def data_card(dictionary: Mapping[str, Any], promised: Sequence[Mapping[str, Any
         "Data card",
         tag("h1", f"Data card: {about['title']}" if about.get("title") else "Data card"),
         *_particulars(about),
-        tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order says nothing.", class_="lead"),
+        tag("p", f"{dictionary['rows']:,} rows, {len(names)} columns. Row order means nothing.", class_="lead"),
         *_counterfeits(dictionary),
         *warning,
         _columns(dictionary),
