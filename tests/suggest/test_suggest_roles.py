@@ -67,14 +67,14 @@ SENSITIVE = {
 def test_names_of_identifiers(name: str) -> None:
     found = guessed(name, FEW)
     assert found.role == "identifier", found
-    assert "its name says" in found.reason
+    assert "its name suggests" in found.reason
 
 
 @pytest.mark.parametrize(("topic", "name"), [(t, n) for t, names in QUASI_IDENTIFIERS.items() for n in names])
 def test_names_of_quasi_identifiers(topic: str, name: str) -> None:
     found = guessed(name, FEW)
     assert (found.role, found.topic) == ("quasi-identifier", topic)
-    assert "its name says" in found.reason
+    assert "its name suggests" in found.reason
 
 
 @pytest.mark.parametrize(("topic", "name"), [(t, n) for t, names in SENSITIVE.items() for n in names])

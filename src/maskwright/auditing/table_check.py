@@ -79,7 +79,7 @@ class FlaggedColumn:
         column: its name.
         kind: of identifier.
         reason: why, without a value.
-        certain: by content; otherwise only its name says so, which is told and fails nothing.
+        certain: by content; otherwise only its name suggests so, which is told and fails nothing.
     """
 
     column: str
@@ -244,7 +244,7 @@ def _flag(facts: Facts) -> FlaggedColumn | None:
     if found is not None:
         return FlaggedColumn(facts.name, found.kind.key, found.sentence(), True)
     guess = guess_role(facts)
-    if guess.role == "identifier" and "its name says" in guess.reason:
+    if guess.role == "identifier" and "its name suggests" in guess.reason:
         return FlaggedColumn(facts.name, guess.topic or "", guess.reason.partition(": dropped")[0], False)
     return None
 

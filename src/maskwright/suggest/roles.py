@@ -67,11 +67,13 @@ def _identifying(facts: Facts) -> Guess | None:
         return Guess("identifier", facts.looks_like, "the values look like keys or hashes: dropped")
     topic = identifier_topic(facts.name)
     if topic is not None and not (topic.key in ("phone", "email") and facts.distinct <= YES_OR_NO):
-        return Guess("identifier", topic.key, f"its name says {topic.what}: dropped")
+        return Guess("identifier", topic.key, f"its name suggests {topic.what}: dropped")
     topic = name_topic(facts.name, "free text")
     if topic is not None and facts.distinct > 20:
         return Guess(
-            "identifier", topic.key, "its name says free text, which can say anything about anybody: dropped"
+            "identifier",
+            topic.key,
+            "its name suggests free text, which can say anything about anybody: dropped",
         )
     return None
 
@@ -97,7 +99,7 @@ def _by_name(facts: Facts) -> Guess | None:
             return _date(
                 "birth-date", "a date of birth: together with sex and postcode it singles most people out"
             )
-        event = f" (its name says {topic.what})" if topic is not None and topic.key != "date" else ""
+        event = f" (its name suggests {topic.what})" if topic is not None and topic.key != "date" else ""
         return _date("date", f"a date{event}: others may know when something happened to somebody")
     if topic is None:
         return None
@@ -111,16 +113,16 @@ def _by_name(facts: Facts) -> Guess | None:
         return Guess(
             "quasi-identifier",
             "postcode",
-            "its name says a postcode: where somebody lives is easy to find out",
+            "its name suggests a postcode: where somebody lives is easy to find out",
         )
     if topic.key == "birth-date" and is_years(facts):
         return Guess(
-            "quasi-identifier", "birth-year", "its name says a date of birth, and the values are years"
+            "quasi-identifier", "birth-year", "its name suggests a date of birth, and the values are years"
         )
     return Guess(
         "quasi-identifier",
         topic.key,
-        f"its name says {topic.what}, which others can know",
+        f"its name suggests {topic.what}, which others can know",
         _unread(facts, topic),
     )
 
@@ -137,7 +139,10 @@ def _sensitive(facts: Facts, topic: Topic) -> Guess:
             " round it before, or make it a quasi-identifier or identifier",
         )
     return Guess(
-        "sensitive", topic.key, f"its name says {topic.what}: what nobody should learn about a person", notes
+        "sensitive",
+        topic.key,
+        f"its name suggests {topic.what}: what nobody should learn about a person",
+        notes,
     )
 
 
@@ -174,11 +179,13 @@ def _numbering(facts: Facts) -> Guess | None:
     if is_numbering(facts.name) and facts.distinct > 50 and shared:
         return Guess(
             "quasi-identifier", "code",
-            "its name says the number of something that many rows share: others may know what somebody had dealings "
-            "with",
+            "its name suggests the number of something that many rows share: others may know what somebody had "
+            "dealings with",
         )  # fmt: skip
     if is_numbering(facts.name) and (facts.near_unique or facts.distinct > 50):
-        return Guess("identifier", "number", "its name says a number given to each record or thing: dropped")
+        return Guess(
+            "identifier", "number", "its name suggests a number given to each record or thing: dropped"
+        )
     return None
 
 
