@@ -20,6 +20,7 @@ def test_generated_pages_are_up_to_date() -> None:
     spec.loader.exec_module(build)
     for path, text in build.pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is old: run make docs"
+        assert "Undefined" not in text, f"{path} shows what only the program knows"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -206,7 +206,7 @@ def test_unguarded_people_and_values_without_a_hierarchy() -> None:
     asked["columns"]["disease"] = "sensitive"
     found = grouped(table.assign(mind="flu"), asked)
     assert max(shares(table.assign(mind="flu"), found)) <= Fraction(1, 2)
-    with pytest.raises(InputError, match="no node"):
+    with pytest.raises(InputError, match="not a node"):
         grouped(table.assign(mind="infection"), asked)
 
 
