@@ -314,7 +314,7 @@ def complaints(place: Place, fault: Fault, end: Ended, states: list[str]) -> lis
         lines = [line for line in end.text.splitlines() if line.startswith("maskwright: ")]
         if end.code not in (0, 2, 130) or len(lines) != (1 if end.code else 0):
             found.append(f"exit {end.code} with {len(lines)} lines")
-        unsure = "all the same" in end.text or "cannot be found out" in end.text
+        unsure = "all the same" in end.text or "it is not known whether" in end.text
         unsure |= end.code == 130 and place.output in IN_PYTHON  # Python was stopped after that
         if not unsure and any((state == "new") != (end.code == 0) for state in states):
             found.append(f"exit {end.code}, but {states}")

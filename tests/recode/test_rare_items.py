@@ -122,7 +122,7 @@ def test_known_values_of_people_with_several_rows(tmp_path: Path, linked: bool) 
         assert "c" not in set(texts), texts
         checked = mw.verify(tmp_path / "r")
         assert checked.ok
-        assert any("whose rows are whose" in note for note in checked.notes) != linked
+        assert any("which rows are whose" in note for note in checked.notes) != linked
     manifest = tmp_path / "r" / "public" / "manifest.json"
     said = json.loads(manifest.read_text())
     said["tables"][0]["known_items"]["s"] = {"k": 5, "m": 1}  # a and b are in five rows each, of four people
