@@ -121,3 +121,14 @@ def test_a_stricter_setting_that_loses_less_is_noticed() -> None:
     assert not loses_less_when_stricter(
         [at[0], OtherSetting("k = 5", Fraction(6, 10)), OtherSetting("k = 10")]
     )
+
+
+def test_the_page_shows_how_a_search_went_on(source: Path) -> None:
+    release = mw.anonymize(source, policy())
+    text = search_section(release, None)
+    assert "How the search went on" not in text
+    release.grouping.search["curve"] = [
+        {"seconds": 0.2, "score": 0.5, "bound": 0.1}, {"seconds": 9.0, "score": 0.4, "bound": 0.3},
+    ]  # fmt: skip
+    text = search_section(release, None)
+    assert "How the search went on" in text and "<td" in text and "25.0%" in text and "80.0%" in text

@@ -41,6 +41,7 @@ ELSEWHERE = {
     "alternatives",
     "minimal_nodes",
     "frontier",
+    "curve",
     "base",
     "note",
 }  # shown in a way of their own
@@ -82,13 +83,27 @@ def search_section(release: Release, around: NearbySettings | None) -> Markup:
         parts.append(html_table(("", "figure"), rows, caption=caption))
         if note := search.get("note"):
             parts.append(tag("p", note))
-        parts += _levels(search)
+        parts += [*_curve(search), *_levels(search)]
     method = release.policy.method
     return page_section(
         "search", "The search",
         tag("p", f"Method {method.name}", *(f", {k} {v}" for k, v in method.parameters.items()), "."),
         *parts, *_minimal_choices(around), *_others(around),
     )  # fmt: skip
+
+
+def _curve(search: Mapping[str, Any]) -> list[Markup]:
+    """How the two ends of an anytime search came together."""
+    points = search.get("curve")
+    if not points:
+        return []
+    rows = [
+        (f"{p['seconds']:.1f}", _plain(p["score"]), _plain(p["bound"]),
+         as_percent((p["score"] - p["bound"]) / p["score"] if p["score"] else 0.0))
+        for p in points
+    ]  # fmt: skip
+    heads = ("seconds", "best score", "proven at least", "gap")
+    return [html_table(heads, rows, numbers=(0, 1, 2, 3), caption="How the search went on")]
 
 
 def _levels(search: Mapping[str, Any]) -> list[Markup]:

@@ -48,6 +48,9 @@ class SearchResult:
     lower: float | None = None
     suppressed: int = 0
     others: list[tuple[float, int]] = field(default_factory=list)  # approximate score and number, if feasible
+    curve: list[tuple[float, float, float]] = field(
+        default_factory=list
+    )  # seconds, best score, bound; if anytime
 
 
 @dataclass(frozen=True)
