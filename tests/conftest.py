@@ -69,6 +69,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def _short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of a lattice too large to be listed uses its time: no test waits for that, unless it says `budget_s`."""
+    if module := sys.modules.get("maskwright.methods.optimal_lattice"):
+        monkeypatch.setattr(module, "BUDGET_S", 3.0)
+
+
 # Folders whose tests are about what is believed, and how sure that is
 PATIENT = ("attacks", "differential", "experiments", "golden", "promise", "worlds")
 

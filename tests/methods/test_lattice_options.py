@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from maskwright.domain.hierarchy import Hierarchy
+from maskwright.domain.model import Model
 from maskwright.domain.rules import DistinctAtLeast, SizeAtLeast
 from maskwright.domain.settings import parse_settings
 from maskwright.domain.summary import Shared, Summary
@@ -20,6 +23,7 @@ from maskwright.kernels import compiled
 from maskwright.methods import METHODS, optimal_lattice
 from maskwright.methods._lattice import sweep
 from maskwright.methods.optimal_lattice import OptimalLattice
+from maskwright.models import MODELS
 from maskwright.runtime.events import Event, Progress
 from tests.support import Monotone, Rules, adult, summarise, task_of
 
@@ -46,6 +50,18 @@ def test_registered_and_parsed_from_a_policy() -> None:
 def test_refuses_bad_options(values: dict[str, object]) -> None:
     with pytest.raises(PolicyError):
         parse_settings(OptimalLattice, values, "method")
+
+
+def test_the_page_names_every_model_without_a_rule() -> None:
+    page = (Path(__file__).parents[2] / "docs/methods/optimal-lattice.md").read_text(encoding="utf-8")
+    table = page.split("## Which models are compiled")[1].split("## Large lattices")[0]
+    named = {
+        name
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", line)
+    }
+    assert named == {name for name, model in MODELS.items() if model.kernel is Model.kernel}
 
 
 def test_the_grouping_has_labels_classes_and_levels() -> None:

@@ -174,6 +174,8 @@ class OptimalLattice(NodeSearch):
         evaluator = Evaluator(task, problem, lattice.allowed)
         if not task.summary.whole_tuples_are_people:
             return evaluator
+        if problem.rules:  # all models are rules
+            return node_checker(problem)
         known = [model for model in task.search if model.kernel(task.context) is not None]
         if len(known) == len(task.search):
             return node_checker(problem)

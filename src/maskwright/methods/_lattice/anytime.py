@@ -243,7 +243,7 @@ class Anytime(LatticeSearch):
             return
         frontier, idle = self._frontier(stop), 0
         rng = np.random.default_rng(0)
-        while not stop.now(self.found) and idle < IDLE:
+        while not stop.now(self.found) and (frontier is not None or idle < IDLE):
             turn = Stop(stop.checks, TimeBudget(TURN_S, time.monotonic))
             while frontier is not None and not (turn.now(self.found) or stop.now(self.found)):
                 least = self._least_score(frontier.least) if frontier.least < math.inf else math.inf
