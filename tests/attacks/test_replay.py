@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from maskwright.attacks._minimality import replay
 from maskwright.attacks._minimality.enumeration import every_world
 from maskwright.attacks._minimality.replay import Again, believed_in, blocks_of, replay_method
 from maskwright.attacks._minimality.world_tables import PublishedPeople
@@ -27,7 +28,7 @@ from maskwright.folder.saved_state import load_grouping, save_grouping
 from maskwright.methods import METHODS
 from maskwright.worlds.sampling import world_sampler
 from maskwright.worlds.sampling.possible_worlds import WorldSpace
-from maskwright.worlds.sampling.world_sampler import WorldBudget
+from maskwright.worlds.sampling.world_sampler import Tally, WorldBudget
 from tests.amounts import crossed
 from tests.attacks.test_minimality import MODEL, ROWS, A, B, Row, model
 from tests.support import adult, summarise, task_of
@@ -205,6 +206,34 @@ def drawn(target: Target, draws: int, seed: int) -> Any:
         real = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda s=None: real(seed * 1000 + (s or 0)))
         return replay_method(target, WorldBudget(draws, 120.0))
+
+
+@pytest.mark.parametrize("asked", [("entropy-l-diversity", {"l": 2}), ("t-closeness", {"t": "0.4"})])
+def test_what_failed_before_only_saves_time(
+    asked: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Remembered classes change no answer: each world is judged as if it were the first."""
+    rows = [(str(i % 4 + 1), "xy"[i // 8], "pqqrpqrpqrppqrqr"[i]) for i in range(16)]
+    models = [model("k-anonymity", k=2), model(asked[0], **asked[1])]
+    target = publish(rows, "optimal-lattice", models)
+    rivals = [r for r in Again(target).rivals() or [] if len(np.unique(r.class_of)) > 1]
+    assert rivals
+    judges = []
+
+    def explored(space: WorldSpace, unit: Any, n_units: int, judge: Any, *_: Any) -> Tally:
+        judges.append((space, judge))
+        raise InterruptedError
+
+    monkeypatch.setattr(WorldSpace, "tables", lambda *_: None)
+    monkeypatch.setattr(replay, "explore_worlds", explored)
+    for _ in range(30):
+        with pytest.raises(InterruptedError):
+            replay_method(target, PATIENCE)
+    rng, (space, remembers) = np.random.default_rng(1), judges[0]
+    worlds = [space.draw(rng, space.items) for _ in judges[1:]]
+    fresh = [bool(judge(world)[0]) for world, (_, judge) in zip(worlds, judges[1:], strict=True)]
+    assert [bool(remembers(world)[0]) for world in worlds] == fresh
+    assert 0 < sum(fresh) < len(fresh)
 
 
 def test_drawn_beliefs_lie_within_their_ends() -> None:

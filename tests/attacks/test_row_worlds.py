@@ -136,6 +136,7 @@ def test_a_randomised_method_gets_a_sampled_likelihood() -> None:
 
 def test_chains_where_hardly_a_world_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world_sampler, "RARE", 1.1)  # always
+    monkeypatch.setattr(world_sampler, "ENOUGH_RARE", 10**9)
     sa = list("ppqqrqp")
     qi = [(i,) for i in range(len(sa))]
     groups = halves(qi, sa, np.random.default_rng())

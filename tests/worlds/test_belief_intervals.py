@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
 
-from maskwright.worlds.sampling.belief_intervals import binomial_lower, chernoff_interval, exact_interval
+from maskwright.worlds.sampling.belief_intervals import (
+    belief_intervals,
+    binomial_lower,
+    chernoff_interval,
+    exact_interval,
+)
+from maskwright.worlds.sampling.possible_worlds import WorldSpace
+from maskwright.worlds.sampling.world_sampler import Tally
 
 
 def at_least(k: int, n: int, p: float) -> float:
@@ -50,3 +58,31 @@ def test_large_counts_and_no_counts() -> None:
     assert exact_interval(np.array([0]), 0.0, 0.1) == (np.array([0.0]), np.array([1.0]))
     assert chernoff_interval(np.array([0.3]), 0.0, 0.1) == (np.array([0.0]), np.array([1.0]))
     assert binomial_lower(np.array(40), 40.0, 0.05) == pytest.approx(0.05 ** (1 / 40))
+
+
+def test_shares_stay_within_what_the_groups_hold() -> None:
+    """Over every world of a small space: no share outside the ends, and each end is reached."""
+    items, group, unit = [0, 0, 1, 2, 0, 1], [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 2]
+    space = WorldSpace(np.array(group), np.array(items), np.array([0, 0]))
+    inside = np.array([[True, False], [False, True], [False, True]])
+    low, high = space.extremes(np.array(unit), 3, inside)
+    shares = [
+        [[np.mean([inside[w[i], s] for i in range(6) if unit[i] == u]) for s in range(2)] for u in range(3)]
+        for first in set(permutations(items[:4])) for second in set(permutations(items[4:]))
+        for w in [first + second]
+    ]  # fmt: skip
+    assert np.array_equal(low, np.min(shares, axis=0))
+    assert np.array_equal(high, np.max(shares, axis=0))
+    assert high[0, 0] == 3 / 4
+
+
+def test_worlds_that_were_never_kept_bound_belief_by_what_the_group_holds() -> None:
+    space = WorldSpace(np.zeros(5, dtype=np.int64), np.array([0, 1, 1, 1, 1]), np.array([0]))
+    unit = np.array([0, 0, 0, 1, 1])
+    one, none = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    no = np.zeros(1, dtype=bool)
+    tally = Tally(space, unit, 2, one, none, np.zeros((2, 2), dtype=np.int64), none, no, no, ~no, False)
+    found = belief_intervals(tally, np.eye(2, dtype=bool))
+    assert found.kind.tolist() == [3, 3]
+    assert np.allclose(found.high, [[1 / 3, 1], [1 / 2, 1]])
+    assert np.allclose(found.low, [[0, 2 / 3], [0, 1 / 2]])

@@ -49,6 +49,7 @@ from maskwright.worlds.sampling.world_sampler import CELLS, Bools, Keep, Tally, 
 LISTED_ROWS = 16  # of a small release, of which every world is looked at
 LISTED = 40_000_000  # numbers of people, for all worlds, units and items
 CHUNK = 50_000  # worlds that are looked at together
+REMEMBERED = 6  # classes of a rival that failed before, and are looked at first
 MORE = 4  # times the seconds that drawing worlds may take: for an exact answer
 
 
@@ -193,17 +194,11 @@ def against_rivals(
         of_atom[of_atom >= 0] = dense.reshape(-1)
         parts.append((of_atom, len(numbers)))
 
-    def _judge(world: Ints) -> Bools:
-        counts = np.bincount(places.unit * n_items + world, minlength=n * n_items) + fixed
-        atom, item = np.divmod(np.flatnonzero(counts), n_items)
-        amount = counts[counts > 0]
-        return np.array([not any(_passes(of_atom, m, atom, item, amount) for of_atom, m in parts)])
+    key = places.unit * n_items
+    tester = _RivalTester(parts, n_items, lambda *held: _classes(*held), looked, context)
 
-    def _passes(of_atom: Ints, m: int, atom: Ints, item: Ints, amount: Ints) -> bool:
-        owner = of_atom[atom]
-        kept = owner >= 0
-        classes = _classes(owner[kept], item[kept], amount[kept], m)
-        return all(bool(model.passing(classes, context).all()) for model in looked)
+    def _judge(world: Ints) -> Bools:
+        return np.array([tester.all_fail(np.bincount(key + world, minlength=n * n_items) + fixed)])
 
     def _classes(owner: Ints, item: Ints, amount: Ints, m: int) -> Classes:
         sizes = np.bincount(owner, amount, m).astype(np.int64)
@@ -227,6 +222,73 @@ def against_rivals(
     return Replayed(
         places, tally, RefusedParts.of(target.grouping, atom_of, levels, ""), [r.levels for r in rivals]
     )
+
+
+class _RivalTester:
+    """Whether every rival fails in a world. What is remembered of earlier worlds only saves time.
+
+    Classes that failed in a world before are looked at first (models that look at each class alone fail there or not,
+    whatever the others hold), and before them the rival that passed most often.
+    """
+
+    def __init__(
+        self, rivals: Sequence[tuple[Ints, int]], n_items: int, classes: Callable[..., Classes],
+        looked: Sequence[Model], context: Context,
+    ) -> None:  # fmt: skip
+        self.rivals, self.n_items, self.classes = rivals, n_items, classes
+        self.looked, self.context = looked, context
+        self.local = all(m.is_local() for m in looked)
+        self.passed = np.zeros(len(rivals), dtype=np.int64)
+        self.failed: list[dict[int, Ints]] = [
+            {} for _ in rivals
+        ]  # classes that did, the latest last: their atoms
+
+    def all_fail(self, counts: Ints) -> bool:
+        """Whether each of them has a failing class, by how often each atom holds each item."""
+        there = np.flatnonzero(counts)
+        world = (*np.divmod(there, self.n_items), counts[there])
+        order = np.argsort(-self.passed, kind="stable").tolist()
+        hot = order[:1] if order and self.passed[order[0]] else []
+        if hot and self._passes(hot[0], *world):
+            return False
+        return not any(
+            self._passes(i, *world)
+            for i in self._unexplained(order[len(hot) :], counts.reshape(-1, self.n_items))
+        )
+
+    def _unexplained(self, rivals: list[int], held: Ints) -> list[int]:
+        """The rivals of which no class fails now that failed before."""
+        known = [(i, atoms) for i in rivals for atoms in self.failed[i].values()]
+        if not known:
+            return rivals
+        number = np.repeat(np.arange(len(known)), [len(atoms) for _, atoms in known])
+        entries = held[np.concatenate([atoms for _, atoms in known])]
+        entry, item = np.nonzero(entries)
+        failing = self._failing(number[entry], item, entries[entry, item], len(known))
+        explained = {known[place][0] for place in np.flatnonzero(failing).tolist()}
+        return [i for i in rivals if i not in explained]
+
+    def _passes(self, rival: int, atom: Ints, item: Ints, amount: Ints) -> bool:
+        of_atom, m = self.rivals[rival]
+        owner = of_atom[atom]
+        kept = owner >= 0
+        failing = self._failing(owner[kept], item[kept], amount[kept], m)
+        if not failing.any():
+            self.passed[rival] += 1
+            return True
+        if self.local:
+            known, found = self.failed[rival], int(failing.argmax())
+            known[found] = np.flatnonzero(of_atom == found)
+            if len(known) > REMEMBERED:
+                del known[next(iter(known))]
+        return False
+
+    def _failing(self, owner: Ints, item: Ints, amount: Ints, m: int) -> Bools:
+        classes = self.classes(owner, item, amount, m)
+        failing = np.zeros(m, dtype=bool)
+        for model in self.looked:
+            failing |= ~model.passing(classes, self.context)
+        return failing
 
 
 class _RivalTests:
@@ -471,6 +533,8 @@ def _why(
             f"{start} in {kept} of {looked} worlds drawn, and in this share of those that Markov chains visited they "
             f"have {name} (estimated: the chains may have missed some)"
         )
+    if found.high[unit, secret] < 1:
+        return f"{start} in {kept} of {looked} worlds drawn: whatever that reveals, not more of them can have {name}"
     return f"{start} in {kept} of {looked} worlds drawn: what it reveals could not be narrowed down"
 
 

@@ -21,7 +21,9 @@ from maskwright.methods._lattice.nodes import Nodes
 from maskwright.methods.optimal_lattice import OptimalLattice
 
 CANDIDATES = 100_000  # nodes that may come before the published one
-RIVALS = 60  # beyond, running the method again is faster
+RIVALS = 1_000  # beyond, running the method again is faster
+KEPT = 20_000_000  # classes of tuples that are kept at once, for all of them together
+FEWEST = 60  # that are kept whatever their size
 
 Before = Callable[[Nodes, int, int], bool]  # does the first node come before the second?
 
@@ -57,13 +59,14 @@ def rival_nodes(task: Task, node: Node, method: OptimalLattice, before: Before) 
     mine = nodes.lattice.number(node)
     if not nodes.satisfies(mine):
         return None
-    found = _before(nodes, mine, before, closed)
+    most = max(FEWEST, min(RIVALS, KEPT // max(1, task.summary.n_tuples)))
+    found = _before(nodes, mine, before, closed, most)
     if found is None:
         return None
     return [_rival(task, nodes, n) for n in found]
 
 
-def _before(nodes: Nodes, mine: int, before: Before, closed: bool) -> list[int] | None:
+def _before(nodes: Nodes, mine: int, before: Before, closed: bool, most: int) -> list[int] | None:
     """Coarser ones first; below a node that loses too many rows nothing is feasible."""
     lattice = nodes.lattice
     numbers = np.arange(lattice.n_nodes, dtype=np.int64)
@@ -89,7 +92,7 @@ def _before(nodes: Nodes, mine: int, before: Before, closed: bool) -> list[int] 
             found.append(number)
             if closed:
                 nodes.mark(settled, number, 1, up=False)
-            if len(found) > RIVALS:
+            if len(found) > most:
                 return None
     return found
 

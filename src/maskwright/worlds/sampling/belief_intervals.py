@@ -106,6 +106,10 @@ def belief_intervals(tally: Tally, inside: Bools, risk: float = RISK) -> BeliefI
             below = np.where(kept > 0, np.maximum(1 - (1 - prior) / kept, 0.0), 0.0)
         high = np.where(open_[:, None], np.minimum(high, above), high)
         low = np.where(open_[:, None], np.maximum(low, below), low)
+        least_share, largest_share = tally.space.extremes(tally.unit, tally.n_units, inside)
+        largest_share = np.minimum(largest_share * (1 + SLACK), 1.0)
+        high = np.where(open_[:, None], np.minimum(high, largest_share), high)
+        low = np.where(open_[:, None], np.maximum(low, least_share * (1 - SLACK)), low)
         low = np.minimum(low, high)
     estimate = np.clip(share, low, high)
     nothing = open_ & (worlds < FEW)
@@ -125,8 +129,10 @@ def _effective(tally: Tally) -> Floats:
 
 def binomial_lower(successes: Floats, trials: Floats | float, risk: float) -> Floats:
     """The lower end of Clopper and Pearson: a smaller p makes this many successes less likely than `risk`."""
-    k = np.asarray(successes, dtype=np.float64)
-    n = np.broadcast_to(np.asarray(trials, dtype=np.float64), k.shape)
+    every = np.asarray(successes, dtype=np.float64)
+    pairs = every.reshape(-1), np.broadcast_to(np.asarray(trials, dtype=np.float64), every.shape).reshape(-1)
+    # whole numbers up to a few thousand: far fewer different ones than beliefs
+    (k, n), which = np.unique(np.stack(pairs), axis=1, return_inverse=True)
     inside = (k > 0) & (k < n)
     j, m = np.where(inside, k, 1.0), np.where(inside, n, 2.0)
     low, high = np.zeros(k.shape), j / m
@@ -136,7 +142,7 @@ def binomial_lower(successes: Floats, trials: Floats | float, risk: float) -> Fl
         low, high = np.where(unlikely, p, low), np.where(unlikely, high, p)
     always = np.power(risk, 1 / np.maximum(n, 1))
     result = np.where(inside, low, np.where((k > 0) & (n > 0), always, 0.0))
-    return np.asarray(result * (1 - SLACK))
+    return np.asarray((result * (1 - SLACK))[which.reshape(-1)].reshape(every.shape))
 
 
 def exact_interval(successes: Floats, trials: Floats | float, risk: float) -> tuple[Floats, Floats]:

@@ -224,6 +224,26 @@ class WorldSpace:
         np.add.at(result, pair // n_groups, of_group[pair % n_groups] * amount[:, None])
         return result / np.maximum(np.bincount(unit, minlength=n_units), 1)[:, None]
 
+    def extremes(
+        self, unit: Ints, n_units: int, inside: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Unit × secret: the least and the largest share of its people who can have it in any world.
+
+        No more of them have it than people of their groups do, and so no more can be believed of people who are alike.
+        """
+        n_groups = len(self.block)
+        sizes = np.bincount(self.group, minlength=n_groups)
+        counts = np.bincount(self.group * self.n_items + self.items, minlength=n_groups * self.n_items)
+        held = counts.reshape(n_groups, self.n_items) @ inside.astype(np.int64)
+        pair, amount = np.unique(unit * n_groups + self.group, return_counts=True)
+        group, mine = pair % n_groups, amount[:, None]
+        without = sizes[group][:, None] - held[group]
+        ends = np.zeros((2, n_units, inside.shape[1]), dtype=np.int64)
+        np.add.at(ends[0], pair // n_groups, np.maximum(mine - without, 0))
+        np.add.at(ends[1], pair // n_groups, np.minimum(held[group], mine))
+        people = np.maximum(np.bincount(unit, minlength=n_units), 1)[:, None]
+        return ends[0] / people, ends[1] / people
+
 
 @dataclass(frozen=True, eq=False)
 class WorldTables:

@@ -36,7 +36,8 @@ Judge = Callable[[Ints], Bools]  # a world → per block: would the method publi
 
 Keep = Callable[[Ints, Bools], None]
 
-RARE = 0.02  # below this share of kept worlds a chain is better
+RARE = 0.02  # below this share of kept worlds a chain is better, unless drawing will keep `ENOUGH_RARE` all the same
+ENOUGH_RARE = 30  # of the kept worlds: they narrow a belief down, and are independent
 ENOUGH = 2_000  # kept worlds: more would hardly narrow anything down
 COLD = 0.02  # seconds for one world that are looked at twice
 PILOT = 0.25  # the share of the budget after which that is decided
@@ -199,7 +200,7 @@ def explore_worlds(
     _draw(tally, _run, worlds, clock, rng, keep)
     if chance() and not random:  # it does not look so on the real values, but elsewhere
         return explore_worlds(space, unit, n_units, judge, budget, rng, chance, keep)
-    rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1))
+    rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1)) & (tally.kept < ENOUGH_RARE)
     if rare.any() and clock.left():
         _walk(tally, _run, rare, clock, rng)
     tally.runs, tally.seconds = clock.runs, clock.time.spent
@@ -223,8 +224,9 @@ def _draw(
         listing_on = number < listing.length
         rare = ~tally.listed & (tally.kept < RARE * np.maximum(tally.looked, 1))
         pilot_over = not clock.left(PILOT)
-        # those that are seldom kept are left to the chains, the others go on
+        # those of which too few will be kept are left to the chains, the others go on
         drawing = ~tally.listed & (tally.kept < ENOUGH)
+        rare &= tally.kept < ENOUGH_RARE * clock.used()
         if pilot_over:
             drawing &= ~rare
         go_on = bool(drawing.any()) and clock.left(PILOT if rare.any() else 1.0)
@@ -274,6 +276,8 @@ class MarkovChains:
         self.start = np.searchsorted(block_of_place[self.places], self.blocks)
         self.length = np.append(self.start[1:], len(self.places)) - self.start
         self.cells = np.unique(self._keys(space.items, every=True))
+        self.cell_of_key = np.zeros(n_units * space.n_items, dtype=np.int32)
+        self.cell_of_key[self.cells] = np.arange(len(self.cells))
         self.sizes = np.bincount(unit, minlength=n_units)[self.cells // space.n_items].astype(np.float64)
         self.block_of_cell = np.zeros(len(self.cells), dtype=np.int64)
         of_unit = np.zeros(n_units, dtype=np.int64)
@@ -329,7 +333,7 @@ class MarkovChains:
         total, square = np.zeros(len(self.cells)), np.zeros(len(self.cells))
         for _ in range(self.batch):
             self._step(states, chances, c)
-            where = np.searchsorted(self.cells, self._keys(states[c]))
+            where = self.cell_of_key[self._keys(states[c])]
             share = np.bincount(where, minlength=len(self.cells)) / self.sizes
             total += share
             square += share * share
