@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from maskwright.cli import main
 from maskwright.cli.commands import PARTICULARS
 from maskwright.models import MODELS
 from maskwright.policy.policy import Particulars, Policy
@@ -243,3 +244,12 @@ def test_a_line_that_is_too_long(maskwright: Command, tmp_path: Path) -> None:
     error = maskwright("init", "long.csv").error
     assert "line 3 is longer than 2 MB" in error
     assert "Parquet" in error
+
+
+def test_a_command_does_not_search_for_garbage_while_it_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That was a tenth of a short command."""
+    asked: list[int] = []
+    monkeypatch.setattr("gc.set_threshold", lambda first, *_: asked.append(first))
+    assert main(["--version"]) == 0
+    assert asked
+    assert asked[0] >= 50_000
