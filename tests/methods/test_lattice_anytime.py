@@ -153,3 +153,12 @@ def test_a_tenth_of_the_checks_is_nearly_optimal(
 
 def test_every_objective_is_listed() -> None:
     assert set(OBJECTIVES) == set(lattices.OBJECTIVES)
+
+
+def test_the_time_of_a_large_search_grows_with_the_table() -> None:
+    def seconds(tuples: int, columns: int, **options: float) -> float:
+        task = SimpleNamespace(summary=SimpleNamespace(n_tuples=tuples, attributes=range(columns)))
+        return OptimalLattice(**options)._seconds(task)  # type: ignore[arg-type]
+
+    assert [seconds(n, 20) for n in (0, 100_000, 1_000_000, 10_000_000)] == [10, 12, 30, 50]
+    assert seconds(100_000, 20, budget_s=60) == 60

@@ -54,7 +54,9 @@ class Screened:
 
 
 LISTED = 400_000  # lattices up to this size are searched to the end
-BUDGET_S = 50.0  # for larger ones, unless the policy says otherwise
+# for larger ones, unless the policy says otherwise: some seconds, and one more for so many codes of tuples, because
+# what a check takes, and all other work, grows with them
+BUDGET_S, CODES_PER_S, MOST_S = 10.0, 1_000_000, 50.0
 POINTS = 20  # of the curve of an anytime search, which are kept
 
 
@@ -195,7 +197,7 @@ class OptimalLattice(NodeSearch):
     ) -> SearchResult:
         bounds = Bounds(objective, lattice, problem.least, task.summary)
         listed = lattice.n_nodes <= LISTED
-        budget = self.budget_s if listed or self.budget_s is not None else BUDGET_S
+        budget = self.budget_s if listed else self._seconds(task)
         stop = Stop(time=None if budget is None else TimeBudget(budget, time.monotonic))
 
         def _watch(text: str, share: float) -> None:
@@ -208,6 +210,11 @@ class OptimalLattice(NodeSearch):
         if isinstance(checks, CompiledChecker):
             return FastSearch(lattice, bounds, checks, _watch).run(stop)
         return LatticeSearch(lattice, bounds, checks, problem.limit, _watch).run(stop)
+
+    def _seconds(self, task: Task) -> float:
+        """The time of a search through a lattice that is too large to be listed."""
+        codes = task.summary.n_tuples * len(task.summary.attributes)
+        return self.budget_s or min(MOST_S, BUDGET_S + codes / CODES_PER_S)
 
     def _project(self, task: Task, limit: int, chosen: frozenset[int] | None) -> LatticeSearch:
         """A search over the chosen columns alone, all others at their top: what must be lost there is lost.
@@ -259,7 +266,7 @@ class OptimalLattice(NodeSearch):
         """Search again for the node that suppresses least, to say what would work."""
         if not found.complete:
             return PolicyNotMet(
-                f"no node that satisfies the policy was found within {self.budget_s or BUDGET_S:g} s "
+                f"no node that satisfies the policy was found within {self._seconds(task):g} s "
                 f"({found.checked} of {lattice.n_nodes} nodes checked); allow more time (budget_s)"
             )
         rows = task.summary.n_rows
