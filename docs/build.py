@@ -5,6 +5,7 @@ Run by `make docs`; a test fails when the committed files are not what this make
 
 from __future__ import annotations
 
+import csv
 import inspect
 import json
 import os
@@ -48,6 +49,7 @@ def pages() -> dict[Path, str]:
         DOCS.parent / DBT_FILE: dbt_macros(),
         DOCS / "promise.md": promises(),
         DOCS / "how-it-works.md": packages(),
+        DOCS / "attacks" / "minimality.md": minimality_on_adult(),
         **comparison(),
     }
 
@@ -184,6 +186,45 @@ def packages() -> str:
             lines.append(f"{rule} {name.removeprefix('maskwright.'):20} {first}")
     lines.append("```")
     return between((DOCS / "how-it-works.md").read_text(encoding="utf-8"), "packages", lines)
+
+
+FOUND = ("exact", "sampled", "estimated", "bounded")
+WORLDS = re.compile(r"in (\d+ of \d+) worlds")
+
+
+def minimality_on_adult() -> str:
+    """attacks/minimality.md with a row for each method: what is believed of its releases of Adult, model by model."""
+    with (DOCS / "attacks" / "minimality-on-adult.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    heads = ["method", *FOUND, "at most 1 (kept of the worlds drawn)", "nothing published", "seconds"]
+    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        told = [row for row in mine if row["label"]]
+        narrow = [row for row in told if not _wide(row)]
+        cells = ["; ".join(_believed(row) for row in narrow if row["label"] == label) for label in FOUND]
+        cells.append("; ".join(_not_narrowed(row) for row in told if _wide(row)))
+        cells.append(", ".join(row["model"] for row in mine if not row["label"]))
+        seconds = [float(row["seconds"]) for row in told]
+        cells.append(f"{min(seconds):g} to {max(seconds):g}" if seconds else "")
+        lines.append(f"| {' | '.join([method, *cells])} |")
+    return between((DOCS / "attacks" / "minimality.md").read_text(encoding="utf-8"), "adult", lines)
+
+
+def _wide(row: Mapping[str, str]) -> bool:
+    return row["label"] not in FOUND or float(row["low"]) < 1 <= float(row["high"])
+
+
+def _believed(row: Mapping[str, str]) -> str:
+    low, high = float(row["low"]), float(row["high"])
+    return f"{row['model']} {low:g}" if low == high else f"{row['model']} {low:g}–{high:g}"
+
+
+def _not_narrowed(row: Mapping[str, str]) -> str:
+    if row["label"] not in FOUND:
+        return f"{row['model']} ({row['label']}: {row['why']})"
+    kept = WORLDS.search(row["why"])
+    return f"{row['model']} ({kept[1] if kept else 'nearly 1'})"
 
 
 def between(page: str, name: str, lines: list[str]) -> str:

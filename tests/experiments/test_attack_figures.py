@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from experiments import minimality_on_adult
 from experiments.common import read_csv
 from experiments.composed_releases import composed_chart
 from experiments.defence_costs import sequence_figures
@@ -15,6 +16,7 @@ from experiments.fixed_labels import fixed_chart
 from experiments.four_risks import FIGURES, METHODS, four_risks, four_risks_chart
 from experiments.learned_beliefs import learned_chart
 from maskwright.methods import METHODS as EVERY
+from maskwright.models import MODELS
 from maskwright.report.charts import Chart
 
 FOLDER = Path(__file__).parents[2] / "docs" / "attacks"
@@ -65,6 +67,35 @@ def test_four_risks_are_of_every_method_or_say_why() -> None:
     assert {name.partition(",")[0] for name in rows} == set(EVERY)
     for row in rows.values():
         assert all(row[figure] for figure in (*FIGURES, "kept")) or row["why not"]
+
+
+def test_minimality_on_adult_is_of_every_method_and_model_or_says_why() -> None:
+    rows = {(r["method"], r["model"]): r for r in read_csv(FOLDER / minimality_on_adult.NAME)}
+    asked = minimality_on_adult.METHODS, minimality_on_adult.MODELS
+    assert list(rows) == [(method, model) for method in asked[0] for model in asked[1]]
+    assert {name.partition(",")[0] for name in asked[0]} == set(EVERY)
+    no_values = {name for name in MODELS if MODELS[name].about == "quasi-identifiers"}
+    assert set(asked[1]) == set(MODELS) - no_values | {"k-anonymity"}
+    for pair, row in rows.items():
+        if not row["label"]:
+            assert row["why"], pair
+            continue
+        low, high = float(row["low"]), float(row["high"])
+        assert 0 <= low <= high <= 1, pair
+        assert float(row["seconds"]) <= 60, pair
+        assert high < 1 or low == 1 or row["why"], pair
+        assert row["label"] != "exact" or low == high, pair
+
+
+@pytest.mark.long
+def test_a_row_of_minimality_on_adult_is_made_anew(tmp_path: Path) -> None:
+    again = minimality_on_adult.attacked_pair(
+        "anatomy", "simple-l-diversity", minimality_on_adult.prepared(tmp_path)
+    )
+    rows = read_csv(FOLDER / minimality_on_adult.NAME)
+    row = next(r for r in rows if (r["method"], r["model"]) == ("anatomy", "simple-l-diversity"))
+    for figure in ("use", "label", "shown", "low", "high"):
+        assert str(again[figure]) == row[figure], figure
 
 
 @pytest.mark.long
