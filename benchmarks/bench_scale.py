@@ -6,6 +6,7 @@
     python benchmarks/bench_scale.py --format csv           CSV in and out
     python benchmarks/bench_scale.py --fine                 every column drawn by itself: most rows are alone
     python benchmarks/bench_scale.py --few                  the people as they are: as many combinations for any rows
+    python benchmarks/bench_scale.py --births               birth date, ZIP, age, 500 occupations: nearly all alone
     python benchmarks/bench_scale.py --tables FOLDER        keep the tables there, and use those that are there
     python benchmarks/bench_scale.py --times 1              no repetitions
 
@@ -48,6 +49,11 @@ CASES = {
     "mondrian": (5, 6),
     "bucketized": (6, 7),
 }  # limits without and with passing columns
+BIRTHS = {
+    "full-domain": 5.6,
+    "mondrian": 8.4,
+    "bucketized": 10.2,
+}  # nearly every row is alone: twice the others
 MEMORY = "4GiB"
 FLAT = 1.3  # the cost of a row from the cheapest number of rows to the dearest
 FEW = 1000  # rows of a run that has hardly any
@@ -60,12 +66,16 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def make(rows: int, path: Path, fine: bool = False, few: bool = False) -> None:
-    """What looks random are hashes of the number of the row, so that every run has the same file."""
-    import duckdb
+def drawn(k: int, below: int, power: int = 1) -> str:
+    """The k-th number of a row: a hash of its place, so that every run has the same file."""
+    return (
+        f"CAST(floor({below} * pow(hash(range * 16 + {k}) % 1000000007 / 1000000007.0, {power})) AS INTEGER)"
+    )
 
-    def number(k: int, below: int, power: int = 1) -> str:
-        return f"CAST(floor({below} * pow(hash(range * 16 + {k}) % 1000000007 / 1000000007.0, {power})) AS INTEGER)"
+
+def make(rows: int, path: Path, fine: bool = False, few: bool = False) -> None:
+    """People of the Adult table in regions, as the options say."""
+    import duckdb
 
     with duckdb.connect() as con:
         con.execute("SET threads = 2; SET memory_limit = '4GB'; SET preserve_insertion_order = false")
@@ -74,15 +84,29 @@ def make(rows: int, path: Path, fine: bool = False, few: bool = False) -> None:
         items = []
         for k, (name, column) in enumerate(OF_ADULT.items()):
             con.execute(f'SET VARIABLE {name} = (SELECT list("{column}") FROM adult)')  # noqa: S608
-            items.append(f"getvariable('{name}')[1 + {number(6 + k if fine else 0, people)}] AS {name}")
+            items.append(f"getvariable('{name}')[1 + {drawn(6 + k if fine else 0, people)}] AS {name}")
         if few:
             items.insert(1, "10000 AS region")
         else:
-            items[0] = items[0].replace(" AS age", f" + {number(1, 5)} - 2 AS age")
-            items.insert(1, f"10000 + 100 * {number(2, 100, 2)} AS region")
-        items += [f"{number(3, 20, 3)} AS visits", f"{number(4, 100_000, 4)} AS cost"]
-        items.append(f"'hospital ' || {number(5, 50)} AS hospital")
+            items[0] = items[0].replace(" AS age", f" + {drawn(1, 5)} - 2 AS age")
+            items.insert(1, f"10000 + 100 * {drawn(2, 100, 2)} AS region")
+        items += [f"{drawn(3, 20, 3)} AS visits", f"{drawn(4, 100_000, 4)} AS cost"]
+        items.append(f"'hospital ' || {drawn(5, 50)} AS hospital")
         query = f"SELECT {', '.join(items)} FROM range({rows})"  # noqa: S608
+        con.execute(f"COPY ({query}) TO '{path}' ({kind(path)})")
+
+
+def make_births(rows: int, path: Path) -> None:
+    """People with a birth date of 90 years, one of 3,000 ZIP codes and one of 500 occupations."""
+    import duckdb
+
+    with duckdb.connect() as con:
+        con.execute("SET threads = 2; SET memory_limit = '4GB'; SET preserve_insertion_order = false")
+        items = f"DATE '1936-01-01' + {drawn(1, 32_850)} AS birth, 10000 + 30 * {drawn(2, 3000)} AS zip"
+        passed = f"{drawn(3, 20, 3)} AS visits, {drawn(4, 100_000, 4)} AS cost"
+        passed += f", 'hospital ' || {drawn(5, 50)} AS hospital"
+        query = f"""SELECT birth, zip, 2026 - year(birth) AS age, occupation, visits, cost, hospital FROM (
+            SELECT {items}, 'occupation ' || {drawn(6, 500)} AS occupation, {passed} FROM range({rows}))"""  # noqa: S608
         con.execute(f"COPY ({query}) TO '{path}' ({kind(path)})")
 
 
@@ -98,10 +122,12 @@ def copy(source: Path, target: Path) -> None:
         con.execute(f"COPY (SELECT * FROM '{source}') TO '{target}' ({kind(target)})")  # noqa: S608
 
 
-def policy(case: str, passes: bool) -> dict[str, Any]:
-    columns: dict[str, Any] = dict.fromkeys(QUASI, "quasi-identifier")
+def policy(case: str, passes: bool, births: bool = False) -> dict[str, Any]:
+    columns: dict[str, Any] = {} if births else dict.fromkeys(QUASI, "quasi-identifier")
     columns["age"] = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}}
-    columns["region"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
+    columns["zip" if births else "region"] = {"role": "quasi-identifier", "hierarchy": {"mask": "right"}}
+    if births:
+        columns["birth"] = {"role": "quasi-identifier", "hierarchy": {"dates": ["month", "year", "decade"]}}
     columns["occupation"] = "sensitive"
     # what passes through singles many people out, which is measured here, not published
     passing = {"role": "insensitive", "near_unique": "allow"}
@@ -109,12 +135,12 @@ def policy(case: str, passes: bool) -> dict[str, Any]:
     method = {"name": "mondrian", "cut": "balanced"}
     if case == "full-domain":
         method = {"name": "optimal-lattice", "suppression": "0.02"}
-    whole: dict[str, Any] = {"version": 1, "columns": columns, "method": method}
+    whole: dict[str, Any] = {"version": 1, "unit": "none", "columns": columns, "method": method}
     whole["require"] = [{"model": "k-anonymity", "k": 5}]
     return whole | ({"recoding": "bucketize"} if case == "bucketized" else {})
 
 
-def anonymized(source: Path, target: Path, case: str, passes: bool) -> dict[str, Any]:
+def anonymized(source: Path, target: Path, case: str, passes: bool, births: bool) -> dict[str, Any]:
     import maskwright as mw
 
     steps: dict[str, float] = {}
@@ -125,7 +151,7 @@ def anonymized(source: Path, target: Path, case: str, passes: bool) -> dict[str,
         steps[running[0]] = steps.get(running[0], 0.0) + now - running[1]
         running[:] = [event.text if event.kind == "step" else running[0], now]
 
-    release = mw.anonymize(source, policy(case, passes), target, memory=MEMORY, on_event=on_event)
+    release = mw.anonymize(source, policy(case, passes, births), target, memory=MEMORY, on_event=on_event)
     joint = release.grouping.summary.joint
     return {"steps": steps, "cells": 0 if joint is None else len(joint.rows)}
 
@@ -163,11 +189,11 @@ def measured(what: Callable[[], Any]) -> None:
 
 def table(given: argparse.Namespace, rows: int, folder: Path) -> Path:
     """The table of so many rows, made unless it is kept from an earlier run."""
-    kind = "fine" if given.fine else "few" if given.few else "people"
+    kind = next((name for name in ("fine", "few", "births") if getattr(given, name)), "people")
     path: Path = (given.tables or folder) / f"{kind}-{rows}.{given.format}"
     if not path.exists():
         made = path.with_name(f"making-{path.name}")
-        make(rows, made, given.fine, given.few)
+        make_births(rows, made) if given.births else make(rows, made, given.fine, given.few)
         made.rename(path)
     return path
 
@@ -185,7 +211,11 @@ def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets
         parts = ", ".join(f"{name} {t:.2f}" for name, t in found["steps"].items())
         what, ratio = f"{case}, {rows:,} rows", pipeline / base["cpu"]
         limited = rows >= 10_000_000 and given.format == "parquet" and not given.fine
-        limit = targets.met(what, ratio, CASES[case][passes], "x") if limited else "no limit"
+        limit = (
+            targets.met(what, ratio, BIRTHS[case] if given.births else CASES[case][passes], "x")
+            if limited
+            else "no limit"
+        )
         memory = targets.met(what, found["mib"], 4096, "MiB")
         print(
             f"  {case}: pipeline {pipeline:.2f} s = {ratio:.1f} x the copy ({limit}), with attacks and report "
@@ -196,7 +226,7 @@ def compare(given: argparse.Namespace, rows: int, folder: Path, targets: Targets
 
 
 def run_of(given: argparse.Namespace, case: str, source: Path, folder: Path) -> list[str]:
-    more = ["--pass-through"] if given.pass_through else []
+    more = [f"--{name.replace('_', '-')}" for name in ("pass_through", "births") if getattr(given, name)]
     return [case, str(source), str(folder / f"out-{case}"), *more]
 
 
@@ -218,9 +248,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--case", choices=list(CASES), nargs="+", default=list(CASES))
     parser.add_argument("--pass-through", action="store_true")
-    drawn = parser.add_mutually_exclusive_group()
-    drawn.add_argument("--fine", action="store_true")
-    drawn.add_argument("--few", action="store_true")
+    people = parser.add_mutually_exclusive_group()
+    for name in ("--fine", "--few", "--births"):
+        people.add_argument(name, action="store_true")
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--tables", type=Path, metavar="FOLDER")
     parser.add_argument("--times", type=int, default=TIMES, help="how often short runs are repeated")
@@ -231,7 +261,7 @@ def main() -> int:
         if case == "copy":
             measured(lambda: copy(source, target))
         else:
-            measured(lambda: anonymized(source, target, case, given.pass_through))
+            measured(lambda: anonymized(source, target, case, given.pass_through, given.births))
         return 0
     print("command:", " ".join(["python", *sys.argv]))
     curve, targets = {}, Targets()
