@@ -25,6 +25,8 @@ from maskwright.runtime import disk
 from maskwright.runtime.events import Progress
 from maskwright.runtime.memory_budget import memory_size
 
+KEY = 100  # bytes: of so much room for each row, what its key takes while keys are sorted is a small part
+
 
 class Database:
     """A connection that runs sqlglot expressions (a `RowRunner`, see coded_columns.py), and its temporary folder."""
@@ -57,7 +59,7 @@ class Database:
         except BaseException:
             disk.remove_scratch(self.temp)
             raise
-        self._tables = 0
+        self._tables, self._memory = 0, limit or memory_size("50%")
         self._functions: set[str] = set()
 
     def _started(self, config: dict[str, Any], memory: str | None, threads: int | None) -> Any:
@@ -84,6 +86,11 @@ class Database:
         """The most memory to use from now on; what is held beyond that goes to disk."""
         with translated_failures():
             self.con.execute(f"SET memory_limit = '{memory}B'")
+        self._memory = memory
+
+    def holds_keys(self, rows: int) -> bool:
+        """Is there room for a number of each of so many rows, here and in the engine?"""
+        return KEY * rows <= self._memory
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ from maskwright.engines.sql import clauses
 from maskwright.engines.sql.coded_columns import Relation, RowRunner, Runner, texts_of
 from maskwright.engines.sql.packed_keys import Packing, ascending, numbered
 from maskwright.engines.sql.passing import passed
-from maskwright.engines.sql.table_queries import below_each_other, column_batches
+from maskwright.engines.sql.table_queries import below_each_other, column_batches, counted_keys
 
 # whole numbers that fit into 64 bits; DuckDB's hash of larger ones is weak: it is the same for 0 and -1
 SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "INT"}
@@ -160,9 +160,7 @@ def _counted(runner: Runner, table: Relation, listed: Sequence[_Listed], unit: s
     packing = Packing.of([c.missing + 1 for c in listed])
     words = [f"k{w}" for w in range(len(packing.words))]
     people: list[exp.Expression] = [] if unit is None else [clauses.alias(table.text(unit), "u")]
-    counts = [clauses.alias(clauses.count(), "n")]
-    if unit is not None:
-        counts.append(clauses.alias(clauses.count_distinct("u"), "p"))
+    counts = [clauses.alias(clauses.count(), "n"), clauses.alias(clauses.count_distinct("u"), "p")]
     with ExitStack() as stack:
         codes, source, joins = (
             [c.code() for c in listed],
@@ -175,11 +173,13 @@ def _counted(runner: Runner, table: Relation, listed: Sequence[_Listed], unit: s
         packed = clauses.packed(codes, packing)
         items = [clauses.alias(key, word) for word, key in zip(words, packed, strict=True)]
         query = clauses.select([*items, *people] or [clauses.integer(1)], source, joins=joins)
+        if unit is None:
+            keys, rows = counted_keys(runner, table, query, words)
+            return _Counted(packing, keys, rows, rows)
         found = runner.arrays(clauses.count_by(query, words, *counts), table.parameters)
     keys, rows = [found[w].astype(np.int64) for w in words], found["n"].astype(np.int64)
     order = ascending(keys, len(rows))
-    persons = found["p"].astype(np.int64) if unit is not None else rows
-    return _Counted(packing, [k[order] for k in keys], rows[order], persons[order])
+    return _Counted(packing, [k[order] for k in keys], rows[order], found["p"].astype(np.int64)[order])
 
 
 def _stored_codes(

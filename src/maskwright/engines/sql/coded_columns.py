@@ -32,6 +32,9 @@ class Runner(Protocol):
     def rows(self, query: exp.Expression, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The result of a query, row by row."""
 
+    def holds_keys(self, rows: int) -> bool:
+        """Is there room here for a number of each of so many rows?"""
+
     def new_name(self, kind: str) -> str:
         """A name that nothing has yet."""
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from maskwright.domain.classes import Ints
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, sorted_distinct
 from maskwright.domain.recoding_plan import GroupPlan, PublishedColumn
 from maskwright.engines.base import ColumnInfo
 from maskwright.engines.sql import clauses
@@ -101,7 +101,7 @@ class PublishedEntries:
 
     def used(self, i: int) -> set[int]:
         """The codes of column i that are published."""
-        return set(np.unique(self.packing.unpack(self.keys, i + 1)).tolist())
+        return set(sorted_distinct(self.packing.unpack(self.keys, i + 1)).tolist())
 
 
 def of_rows(plan: GroupPlan) -> PublishedEntries:

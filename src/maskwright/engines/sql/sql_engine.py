@@ -19,7 +19,7 @@ from maskwright.domain.summary import Joint, Owned, Shared, Summary, personal_ce
 from maskwright.engines.base import Domain, Row, SummarySpec, Table, Wanted
 from maskwright.engines.sql import clauses, set_columns, table_queries
 from maskwright.engines.sql.coded_columns import Coded, Relation, Runner, check_known
-from maskwright.engines.sql.packed_keys import Packing, ascending, number, numbered
+from maskwright.engines.sql.packed_keys import Packing, number, numbered
 from maskwright.errors import InputError
 
 
@@ -70,11 +70,7 @@ def _cells(runner: Runner, table: Relation, coded: Coded, packing: Packing) -> t
     query = clauses.select(
         items or [clauses.integer(1)], table.source(), joins=coded.joins(), tables=coded.tables()
     )
-    found = runner.arrays(clauses.count_by(query, words), table.parameters)
-    keys = [found[w].astype(np.int64, copy=False) for w in words]
-    counts = found["n"].astype(np.int64, copy=False)
-    order = ascending(keys, len(counts))
-    return [k[order] for k in keys], counts[order]
+    return table_queries.counted_keys(runner, table, query, words)
 
 
 def _codes(coded: Coded, width: int, tuples: list[Ints], n: int) -> NDArray[np.int32]:
