@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from maskwright.domain.exact import (
     entropy_at_least,
     number_text,
+    numbered_columns,
     share_text,
     sorted_distinct,
     text_of,
@@ -100,3 +101,20 @@ def test_show() -> None:
 def test_distinct_numbers_are_those_of_a_set(numbers: list[int]) -> None:
     """Marked or sorted: few numbers up to 40 are marked, large and negative ones sorted."""
     assert sorted_distinct(np.array(numbers, dtype=np.int64)).tolist() == sorted(set(numbers))
+
+
+@pytest.mark.parametrize("most", [1, 3, 2**20, 2**40])
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_columns_are_numbered_in_the_order_of_their_numbers(most: int, width: int) -> None:
+    values = np.random.default_rng(most + width).integers(0, most, (width, 200))
+    values = values[:, np.random.default_rng(1).integers(0, 200, 300)]  # some of them several times
+    distinct, number = numbered_columns(values)
+    expected, inverse = np.unique(values, axis=1, return_inverse=True)
+    assert (distinct == expected).all()
+    assert (number == inverse.reshape(-1)).all()
+
+
+def test_no_columns_have_no_numbers() -> None:
+    distinct, number = numbered_columns(np.zeros((2, 0), dtype=np.int64))
+    assert distinct.shape == (2, 0)
+    assert len(number) == 0

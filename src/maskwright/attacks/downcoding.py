@@ -21,7 +21,7 @@ from maskwright.attacks._shared.secrets import label_text
 from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Target
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, sorted_distinct
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.segments import Whole
@@ -228,7 +228,7 @@ def _labels_with_groups(grouping: Grouping, a: int) -> Iterator[tuple[int, Ints,
         groups = np.flatnonzero(labels.of_group == label)
         groups = groups[groups != (-1 if grouping.starred is None else grouping.starred)]
         if len(groups):
-            yield label, np.unique(codes[of_row == label]), groups
+            yield label, sorted_distinct(codes[of_row == label]), groups
 
 
 def _hidden(

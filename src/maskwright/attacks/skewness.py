@@ -22,7 +22,7 @@ from maskwright.domain.adversary import About, Adversary, Attack, Knowledge, Tar
 from maskwright.domain.beliefs import Belief, Beliefs
 from maskwright.domain.classes import Ints
 from maskwright.domain.distances import class_distances
-from maskwright.domain.exact import number_text, text_of
+from maskwright.domain.exact import number_text, sorted_distinct, text_of
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.segments import Ratios, widen_integers
 
@@ -140,5 +140,5 @@ def _short(value: Fraction) -> str:
 
 def _above(secrets: Secrets, ratios: Ratios, there: Ints, factor: Fraction) -> int:
     """People in a class that makes some secret more than so many times as likely."""
-    groups = np.unique(secrets.counts.owner[there[~ratios.at_most(factor)]])
+    groups = sorted_distinct(secrets.counts.owner[there[~ratios.at_most(factor)]])
     return int(secrets.sizes[groups].sum())

@@ -154,6 +154,28 @@ def numbered_sorted(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArr
     return values[new], np.cumsum(new) - 1
 
 
+def numbered_columns(values: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct columns of codes (0, 1, …) in the order of their numbers, first row first, and each column's place."""
+    radices = [int(row.max(initial=0)) + 1 for row in values]
+    if not radices or math.prod(radices) >= 2**62:
+        distinct, number = np.unique(values, axis=1, return_inverse=True)
+        return distinct.astype(np.int64), number.reshape(-1).astype(np.int64)
+    keys = np.zeros(values.shape[1], dtype=np.int64)
+    for row, radix in zip(values, radices, strict=True):
+        keys = keys * radix + row
+    found, rows = sorted_distinct(keys), list[NDArray[np.int64]]()
+    if len(found) and found[-1] < DENSE * len(keys):
+        place = np.zeros(int(found[-1]) + 1, dtype=np.int64)
+        place[found] = np.arange(len(found))
+        number = place[keys]
+    else:
+        number = np.searchsorted(found, keys).astype(np.int64)
+    for radix in reversed(radices):
+        found, digit = np.divmod(found, radix)
+        rows.append(digit)
+    return np.stack(rows[::-1]), number
+
+
 def exact_bincount(numbers: NDArray[np.integer], counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """The sum of the counts of each number below n (np.bincount would go through floats)."""
     result = np.zeros(n, dtype=np.int64)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import numbered_columns, numbered_values, sorted_distinct
 
 Bools = NDArray[np.bool_]
 MOST_CELLS = 50_000_000  # sets × classes: beyond this the search stops at smaller sets, and says so
@@ -46,7 +47,7 @@ class Uniques:
     @cached_property
     def singled_out(self) -> int:
         """People whom at least one set of at most `most` attributes singles out."""
-        return len(np.unique(np.concatenate([*self.found.values(), np.zeros(0, np.int64)])))
+        return len(sorted_distinct(np.concatenate([*self.found.values(), np.zeros(0, np.int64)])))
 
     def weight(self, size: int) -> int:
         """What a minimal set of this size adds to the score of a person: ∏ (attributes − i), i from `size` on."""
@@ -110,7 +111,7 @@ def minimal_uniques(
     result = Uniques(tuple(attributes), most, {}, int(sizes.sum()))
     if not (sizes == 1).any():  # nobody is alone even with all attributes
         return result
-    dense = [np.unique(row, return_inverse=True)[1].astype(np.int64) for row in codes]
+    dense = [numbered_columns(row[None, :])[1] for row in codes]
     radix = [int(row.max(initial=0)) + 1 for row in dense]
     before: dict[tuple[int, ...], Bools] = {(): (sizes == 1) & (n == 1)}
     if before[()].any():  # one person alone needs no attribute to be found
@@ -160,5 +161,5 @@ def combined_codes(codes: Sequence[Ints], radix: Sequence[int]) -> tuple[Ints, i
 
 
 def _anew(key: Ints) -> tuple[Ints, int]:
-    number = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return number, int(number.max(initial=-1)) + 1
+    distinct, number = numbered_values(key)
+    return number, len(distinct)

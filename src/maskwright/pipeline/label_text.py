@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import sorted_distinct
 from maskwright.domain.grouping import Grouping, Labels, Rendering, groups_as_read
 from maskwright.domain.hierarchy import TOP, Hierarchy, Level
 from maskwright.domain.method import Part
@@ -104,8 +105,8 @@ def _rendered_grouping(
 
 def published_codes(grouping: Grouping) -> list[Ints]:
     """Per quasi-identifier the codes in the rows that are published with a label of their own, ascending."""
-    tuples = np.unique(grouping.allocation.tuples[_shown(grouping)])
-    return [np.unique(codes[tuples]).astype(np.int64) for codes in grouping.summary.codes]
+    tuples = sorted_distinct(grouping.allocation.tuples[_shown(grouping)])
+    return [sorted_distinct(codes[tuples]).astype(np.int64) for codes in grouping.summary.codes]
 
 
 def _shown(grouping: Grouping) -> NDArray[np.bool_]:

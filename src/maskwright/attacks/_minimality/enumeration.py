@@ -41,6 +41,7 @@ from maskwright.attacks._minimality.world_tables import PublishedPeople
 from maskwright.attacks._shared.secrets import Secrets
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import sorted_distinct
 from maskwright.domain.grouping import Grouping, groups_as_read
 from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.references import References, furnished_classes
@@ -167,9 +168,9 @@ def in_one_group(grouping: Grouping, secrets: Secrets) -> bool:
     """Whether a group with the largest share of a secret holds all people with some quasi-identifiers."""
     allocation, shares = grouping.allocation, secrets.shares()
     worst = shares.argmax()
-    pairs = np.unique(np.stack([allocation.tuples, allocation.groups]), axis=1)
-    tuples, places = np.unique(pairs[0], return_counts=True)
-    alone = pairs[1][np.isin(pairs[0], tuples[places == 1])]
+    radix = grouping.classes.n + 2
+    tuples, groups = np.divmod(sorted_distinct(allocation.tuples * radix + allocation.groups + 2), radix)
+    alone = groups[np.bincount(tuples)[tuples] == 1] - 2
     if worst is None:
         return True
     return bool(np.isin(secrets.counts.owner[shares.at_least(shares[worst])], alone).any())

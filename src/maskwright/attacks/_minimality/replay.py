@@ -34,7 +34,7 @@ from maskwright.domain.adversary import Target, drops_failing
 from maskwright.domain.beliefs import Belief
 from maskwright.domain.classes import Classes, Ints, ValueCounts
 from maskwright.domain.distances import Kind, ValueTree, class_distances
-from maskwright.domain.exact import number_text
+from maskwright.domain.exact import number_text, numbered_columns, sorted_distinct
 from maskwright.domain.grouping import Grouping
 from maskwright.domain.method import Method, Rival, Task
 from maskwright.domain.model import Context, Model
@@ -75,9 +75,9 @@ def can_draw(target: Target) -> bool:
         return False  # values that belong together are not known, or were shuffled one column at a time
     items = max((len(vc.values) + 1 for vc in summary.sensitive.values()), default=1)
     if several and summary.joint is not None:  # an item is a combination of values
-        items = np.unique(summary.joint.values, axis=1).shape[1]
+        items = numbered_columns(summary.joint.values)[0].shape[1]
     allocation = grouping.allocation
-    units = len(np.unique(allocation.tuples * (grouping.classes.n + 2) + allocation.groups + 1))
+    units = len(sorted_distinct(allocation.tuples * (grouping.classes.n + 2) + allocation.groups + 1))
     return units * items <= CELLS
 
 
@@ -394,8 +394,8 @@ def blocks_of(target: Target) -> Ints | None:
 def whole_tuples(grouping: Grouping) -> bool:
     """Whether all rows of each tuple lie in one group."""
     allocation = grouping.allocation
-    pairs = np.unique(np.stack([allocation.tuples, allocation.groups]), axis=1)
-    return bool(len(np.unique(pairs[0])) == pairs.shape[1])
+    pairs = sorted_distinct(allocation.tuples * (grouping.classes.n + 2) + allocation.groups + 2)
+    return len(sorted_distinct(pairs // (grouping.classes.n + 2))) == len(pairs)
 
 
 def decided_by_tuples(target: Target) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from maskwright.domain.adversary import Target
 from maskwright.domain.classes import Ints
+from maskwright.domain.exact import numbered_columns, numbered_values
 
 Bools = NDArray[np.bool_]
 
@@ -52,8 +53,7 @@ def cells_of(target: Target) -> OriginalCells | None:
         tuples, rows, values = counts.owner, counts.counts, counts.codes[None, :]
         if int(rows.sum()) != summary.n_rows:
             return None
-    kinds, items = np.unique(values, axis=1, return_inverse=True)
-    items = items.reshape(-1).astype(np.int64)
+    kinds, items = numbered_columns(values)
     if allocation.cells is not None:
         cell, groups, rows = allocation.cells, allocation.groups, allocation.rows
     else:
@@ -64,7 +64,7 @@ def cells_of(target: Target) -> OriginalCells | None:
     there = (groups >= 0) & (groups != (-2 if grouping.starred is None else grouping.starred))
     return OriginalCells(
         tuples[cell[there]].astype(np.int64), groups[there], items[cell[there]], rows[there],
-        {name: kinds[i].astype(np.int64) for i, name in enumerate(names)},
+        {name: kinds[i] for i, name in enumerate(names)},
         summary.n_tuples, grouping.classes.n, kinds.shape[1],
     )  # fmt: skip
 
@@ -127,8 +127,8 @@ class ClassesInGroups:
     @staticmethod
     def of(cells: OriginalCells) -> ClassesInGroups:
         """The spread of these cells."""
-        key, where = np.unique(cells.groups * cells.n_tuples + cells.tuples, return_inverse=True)
-        rows = np.bincount(where.reshape(-1), cells.rows, len(key)).astype(np.int64)
+        key, where = numbered_values(cells.groups * cells.n_tuples + cells.tuples)
+        rows = np.bincount(where, cells.rows, len(key)).astype(np.int64)
         group, classes = key // cells.n_tuples, key % cells.n_tuples
         return ClassesInGroups(cells, classes, group, rows, np.bincount(group, minlength=cells.n_groups) > 1)
 
