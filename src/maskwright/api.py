@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskwright.attacks import ATTACKS
 from maskwright.domain.adversary import Adversary, Attack, Target
@@ -65,6 +65,7 @@ def anonymize(
     into: Postgres | None = None,
     metrics: Sequence[str] = (),
     after: str | Path | None = None,
+    coarsen: Literal["auto"] | None = None,
     on_event: Callable[[Event], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Release:
@@ -84,6 +85,8 @@ def anonymize(
         into: also a table of a PostgreSQL database, recounted there and put in place in one transaction.
         metrics: costly ones to measure too ("query-error", "correlation-change", "predictive-utility").
         after: the folder of the release that this one follows, about people who come and go (docs/sequences.md).
+        coarsen: "auto": coarsen quasi-identifiers before rows are grouped, where their combinations would not fit into
+            the memory (docs/memory.md); otherwise such a table is refused.
         on_event: called with every `Event` while the run goes on.
         cancelled: asked now and then; return True to stop.
     """
@@ -100,6 +103,7 @@ def anonymize(
         into=into,
         metrics=metrics_named(metrics),
         after=None if after is None else Path(after),
+        coarsen=coarsen,
     )
     with shown_progress(on_event) as shown:
         return publish_release(job, shown, cancelled)

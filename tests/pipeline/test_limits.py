@@ -110,7 +110,7 @@ def test_a_table_that_is_too_fine_is_refused_early(
     assert line.startswith("maskwright: there are about 74")  # 745 thousand
     assert "in 900,000 rows" in line
     assert "The finest column is 'zip' with 900 values. With columns: {" in line
-    assert "which fits; or allow 500 MB (--memory)" in line
+    assert "which fits (--coarsen auto takes that); or allow 500 MB (--memory)" in line
     assert not (tmp_path / "r").exists()
     [remedy] = [part for part in line.split(". ") if part.startswith("With columns: ")]
     levels = [int(part.split("}")[0]) for part in remedy.split("finest: ")[1:]]
@@ -158,6 +158,83 @@ def test_memory_is_checked_before_anything(tmp_path: Path, capsys: pytest.Captur
     for memory, words in (("50MB", "is too little"), ("much", "is not an amount")):
         assert main([*command, "--memory", memory]) == 2
         assert words in capsys.readouterr().err
+
+
+# --- coarsen: auto --------------------------------------------------------------------------------------
+
+
+def room_for(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many cells of `fine` fit, and no more."""
+    from maskwright.pipeline.resource_checks import WORKING
+    from maskwright.runtime.memory_budget import MemoryBudget, summary_bytes
+
+    amount = WORKING * summary_bytes(cells, len(COLUMNS) - 1, 1)
+    monkeypatch.setattr(MemoryBudget, "arrays", property(lambda _: amount))
+
+
+def levels_of(folder: Path) -> dict[str, str]:
+    kept = Policy.load(folder / "private" / "policy.yaml")
+    return {name: column.finest for name, column in kept.columns.items() if column.finest is not None}
+
+
+def test_auto_takes_what_the_refusal_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = fine(4_000, tmp_path / "fine.parquet")
+    room_for(2_500, monkeypatch)
+    with pytest.raises(UsageError, match="which fits \\(--coarsen auto takes that\\)") as refused:
+        mw.anonymize(source, policy(**LATTICE), tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    release = mw.anonymize(source, policy(**LATTICE), tmp_path / "auto", coarsen="auto", seed=1)
+    levels = levels_of(tmp_path / "auto")
+    assert levels
+    assert all(f"{name}: {{finest: {level}}}" in str(refused.value) for name, level in levels.items())
+    [note] = [line for line in release.notes if "(coarsen: auto)" in line]
+    assert all(name in note for name in levels)
+    told = [i for i in release.promises[0].ingredients if i.name == "coarsened to fit"]
+    assert [i.setting for i in told] == [", ".join(levels)]
+    mw.anonymize(source, policy(finest(**levels), **LATTICE), tmp_path / "said", seed=1)
+    one, two = (tmp_path / name / "public" / "data.parquet" for name in ("auto", "said"))
+    assert one.read_bytes() == two.read_bytes()
+    assert mw.load(tmp_path / "auto").target.design.coarsened == tuple(levels)
+
+
+def test_what_is_chosen_does_not_depend_on_sensitive_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, other = fine(4_000, tmp_path / "fine.parquet"), tmp_path / "other.parquet"
+    alike = "CASE WHEN row_number() OVER () < 50 THEN illness ELSE 'illness 1' END AS illness"
+    with duckdb.connect() as con:
+        con.execute(f"COPY (SELECT * REPLACE ({alike}) FROM '{source}') TO '{other}'")  # noqa: S608
+    room_for(2_500, monkeypatch)
+    for path, name in ((source, "one"), (other, "two")):
+        mw.anonymize(path, policy(**LATTICE), tmp_path / name, coarsen="auto")
+    assert levels_of(tmp_path / "one") == levels_of(tmp_path / "two") != {}
+
+
+def test_nothing_is_promised_of_levels_where_somebody_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = fine(4_000, tmp_path / "fine.parquet")
+    room_for(2_500, monkeypatch)
+    asked = policy(method={"name": "optimal-lattice", "suppression": "0.9"})
+    release = mw.anonymize(source, asked, tmp_path / "r", coarsen="auto")
+    assert release.grouping.dropped_rows > 0
+    [told] = [i for i in release.promises[0].ingredients if i.name == "coarsened to fit"]
+    assert not told.covered
+    assert "`finest` in the policy" in told.instead
+
+
+def test_what_fits_is_not_coarsened(tmp_path: Path) -> None:
+    mw.anonymize(fine(1_000, tmp_path / "fine.parquet"), policy(**LATTICE), tmp_path / "r", coarsen="auto")
+    assert levels_of(tmp_path / "r") == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"coarsen": "all"}, "write 'auto'"), ({"coarsen": "auto", "after": "r"}, "that follows")],
+)
+def test_coarsening_that_cannot_be(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        mw.anonymize(tmp_path / "none.csv", policy(), **more)
 
 
 # --- finest -------------------------------------------------------------------------------------------

@@ -183,6 +183,11 @@ def _add_anonymize(command: argparse.ArgumentParser) -> None:
         "--memory", help="memory limit of the whole process, e.g. 4GB (default: 75 %% of the machine)"
     )
     command.add_argument(
+        "--coarsen", choices=("auto",),
+        help="auto: where combinations of quasi-identifiers would not fit into the memory, coarsen them before rows "
+        "are grouped (default: refused, with the levels that would fit)",
+    )  # fmt: skip
+    command.add_argument(
         "--engine",
         choices=("duckdb", "spark"),
         help="where rows are processed (default: duckdb, in this process)",
@@ -515,6 +520,7 @@ def _anonymize(options: argparse.Namespace) -> int:
         source=_source(options), policy=Policy.load(options.policy), destination=options.output, into=_into(options),
         overwrite=options.overwrite, seed=options.seed, memory=options.memory, keep_private=options.keep_private,
         engine=options.engine, master=options.master, metrics=metrics_named(options.metric), after=options.after,
+        coarsen=options.coarsen,
     )  # fmt: skip
     if options.choose is not None:
         from maskwright.pipeline.alternatives import chosen_alternative

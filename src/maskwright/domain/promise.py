@@ -303,6 +303,7 @@ class Design:
             list, or that do not fit how the column is prepared; and those that hold weights or households.
         unproven: settings of the policy that no proof names.
         follows: how many releases of a sequence came before this one.
+        coarsened: the quasi-identifiers that were coarsened, before rows were grouped, so that their combinations fit.
         spent: the epsilon and delta of earlier differentially private releases of the table, under other policies.
     """
 
@@ -325,6 +326,7 @@ class Design:
     listed: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
     follows: int = 0
+    coarsened: tuple[str, ...] = ()
 
     spent: tuple[Fraction, float] = (Fraction(0), 0.0)
 
@@ -332,6 +334,7 @@ class Design:
         """What cannot be read off the policy again, for `private/`."""
         found = {"seeded": self.seeded, "repeatable": self.repeatable, "looked": self.looked}
         found |= {"follows": self.follows} if self.follows else {}
+        found |= {"coarsened": list(self.coarsened)} if self.coarsened else {}
         return found | ({"spent": [text_of(self.spent[0]), self.spent[1]]} if self.spent[0] else {})
 
     @staticmethod
@@ -346,4 +349,5 @@ class Design:
             "repeatable": bool(stored.get("repeatable", False)),
             "looked": looked if isinstance(looked, str) else unknown,
             "follows": int(stored.get("follows", 0)),
+            "coarsened": tuple(map(str, stored.get("coarsened", ()))),
         }

@@ -43,6 +43,7 @@ class Job:
     into: Postgres | None = None
     metrics: tuple[str, ...] = ()  # the costly ones that are wanted too
     trial: bool = False  # only to compare: nothing will be published
+    coarsen: Literal["auto"] | None = None  # what would not fit, before rows are grouped
     command: str | None = None  # that makes the release again; None: `maskwright anonymize`
     after: Path | None = None  # the release that this one follows in a sequence
     sequel: Sequel | None = None  # its place in that sequence, with the source as it is to be published
@@ -54,6 +55,13 @@ class Job:
 
     def __post_init__(self) -> None:
         MemoryBudget.of(self.memory)  # refused before anything is opened
+        if self.coarsen not in (None, "auto"):
+            raise UsageError(f"coarsen: {self.coarsen!r} is not known; write 'auto', or leave it out")
+        if self.coarsen and self.after is not None:
+            raise UsageError(
+                "coarsen: a release that follows another one has its levels: name them in the policy, "
+                "columns: {zip: {finest: 1}}"
+            )
 
 
 def input_files(source: Any, *policies: Policy) -> list[Path]:

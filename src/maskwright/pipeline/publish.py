@@ -377,7 +377,7 @@ class Run(Session):
         facts = {
             "seeded": self.chance.seeded, "repeatable": self.repeatable, "looked": self.looked.sentence(),
             "follows": self.job.sequel.place.register.releases - 1 if self.job.sequel is not None else 0,
-            "spent": self.spending.spent,
+            "spent": self.spending.spent, "coarsened": self.coarsened,
         }  # fmt: skip
         return design_of(self.job.policy, made.resolved.method, facts)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,33 +111,109 @@ def _refusal(
 
 
 def _remedy(engine: Engine, resolved: Resolved, budget: MemoryBudget, rows: int, taken: int) -> str:
-    """The least coarsening found that would fit: of one column, or else of several."""
-    spec = resolved.spec
-    by_size = sorted(spec.attributes, key=lambda h: -len(h.values))
-    inner = [(h.attribute, level) for h in by_size for level in range(1, h.top)]
-    if not inner:
+    """What would fit, or what came nearest to it."""
+    fits, choice, cells = _coarser(engine, resolved, budget, rows, taken)
+    if not choice:
         return "No column has a level between its values and `*`: give the finest ones a hierarchy"
+    there = f"{_settings(resolved.spec.attributes, choice)} there would be at most about {_number(cells)}"
+    if fits:
+        return f"With {there}, which fits (--coarsen auto takes that)"
+    return f"Even with {there}: name fewer quasi-identifiers, or give the finest ones coarser hierarchies"
+
+
+def _coarser(
+    engine: Engine, resolved: Resolved, budget: MemoryBudget, rows: int, taken: int
+) -> tuple[bool, Choice, int]:
+    """The least coarsening found that fits: of one column, or else of several; whether it does, and its cells at most.
+
+    Looks at quasi-identifiers alone: people with the same ones may all have different sensitive values. So whoever
+    knows the quasi-identifiers of everybody learns nothing from what was chosen.
+    """
+    spec = replace(resolved.spec, sensitive=())
+    values = math.prod(len(s.values) + 1 for s in resolved.spec.sensitive)
+
+    def counted(choices: Sequence[Choice]) -> list[tuple[int, bool]]:
+        """The most cells of each choice, and whether they fit."""
+        most = [min(rows, n * values) for n in engine.combinations(resolved.source, spec, choices)]
+        return [(n, taken + working_memory(resolved, n, rows) <= budget.arrays) for n in most]
+
+    usable = {
+        h.attribute: _inner_levels(resolved, h) for h in sorted(spec.attributes, key=lambda h: -len(h.values))
+    }
+    inner = [(name, level) for name, levels in usable.items() for level in levels]
     single: list[Choice] = [{name: level} for name, level in inner[:MOST]]
-    coarse = {h.attribute: h.top - 1 for h in by_size if h.top > 1}
+    coarse = {name: levels[-1] for name, levels in usable.items() if levels}
     names = list(coarse)
     several: list[Choice] = [{n: coarse[n] for n in names[:i]} for i in range(2, min(len(names), MOST) + 1)]
-    last, least = single[-1], 0
+    last: tuple[bool, Choice, int] = (False, {}, 0)
     for choices in (single, several):
-        found = engine.combinations(resolved.source, spec, choices) if choices else []
-        fitting = [
-            (cells, -i)
-            for i, cells in enumerate(found)
-            if taken + working_memory(resolved, cells, rows) <= budget.arrays
-        ]
+        found = list(zip(counted(choices), choices, strict=True)) if choices else []
+        fitting = [(cells, -i) for i, ((cells, fits), _) in enumerate(found) if fits]
         if fitting:
             cells, i = max(fitting)
-            return f"With {_settings(spec.attributes, choices[-i])} there would be about {_number(cells)}, which fits"
+            last = (True, choices[-i], cells)
+            break
         if found:
-            last, least = choices[-1], found[-1]
-    return (
-        f"Even with {_settings(spec.attributes, last)} there would be about {_number(least)}: name fewer "
-        "quasi-identifiers, or give the finest ones coarser hierarchies"
+            last = (False, choices[-1], found[-1][0][0])
+    for _ in range(MOST if last[0] and len(last[1]) > 1 else 0):  # each column in turn finer, while that fits
+        choice = last[1]
+        finer: list[Choice] = [
+            {**choice, name: usable[name][usable[name].index(level) - 1]}
+            for name, level in choice.items()
+            if level != usable[name][0]
+        ]
+        fitting = [(n, -i) for i, (n, fits) in enumerate(counted(finer) if finer else []) if fits]
+        if not fitting:
+            break
+        cells, i = max(fitting)
+        last = (True, finer[-i], cells)
+    return last
+
+
+def _inner_levels(resolved: Resolved, hierarchy: Hierarchy) -> list[int]:
+    """The levels between the values and `*` from which one that the policy allows can still be reached."""
+    allowed = resolved.levels.get(hierarchy.attribute, [hierarchy.top])
+    return [
+        level
+        for level in range(1, hierarchy.top)
+        if any(level == other or hierarchy.refines[level, other] for other in allowed)
+    ]
+
+
+def coarsened_to_fit(
+    engine: Engine, resolved: Resolved, budget: MemoryBudget, rows: int, progress: Progress
+) -> Policy:
+    """The policy with the finest level of each column that has to be coarsened, before rows are grouped, to fit.
+
+    Without any, where the rows, or the combinations of quasi-identifiers, cannot be too many.
+    """
+    policy, spec = resolved.policy, resolved.spec
+    if resolved.method.privacy() is not None:
+        raise UsageError(
+            f"coarsen: {resolved.method.name} looks at nothing of the table but by its random draws, and what fits is "
+            "counted without; name the levels in the policy, columns: {zip: {finest: 1}}"
+        )
+    taken = _census_memory(engine, resolved, budget)
+    most = _bound(spec, rows)
+    if taken + working_memory(resolved, most, rows) > budget.arrays:
+        [found] = engine.combinations(resolved.source, replace(spec, sensitive=()), [{}])
+        most = min(rows, found * math.prod(len(s.values) + 1 for s in spec.sensitive))
+    if taken + working_memory(resolved, most, rows) <= budget.arrays:
+        return policy
+    fits, choice, _ = _coarser(engine, resolved, budget, rows, taken)
+    if not fits:
+        raise UsageError(_refusal(engine, resolved, budget, rows, most, taken))
+    by_name = {h.attribute: h for h in spec.attributes}
+    levels = ", ".join(f"{name} ({by_name[name].levels[level].name})" for name, level in choice.items())
+    progress.note(
+        f"coarsened so that a run fits into {size_text(budget.limit)} (coarsen: auto), by how many combinations of "
+        f"quasi-identifiers there are, whatever the sensitive values: {levels}; what is lost by that is not measured",
+        columns=list(choice),
     )
+    asked = policy.to_dict()
+    for name, level in choice.items():
+        asked["columns"][name]["finest"] = str(by_name[name].numbers[level])
+    return Policy.of(asked, "policy").beside(policy)
 
 
 def _settings(attributes: Sequence[Hierarchy], choice: Choice) -> str:

@@ -31,6 +31,7 @@ from maskwright.pipeline.resource_checks import (
     DiskOutput,
     check_disk,
     check_memory,
+    coarsened_to_fit,
     usual_times,
     working_memory,
 )
@@ -68,6 +69,8 @@ def prepared_run(
 
 class Session:
     """The engine within its memory, a place to spill, and steps that are told and timed."""
+
+    coarsened: tuple[str, ...] = ()  # the columns that `prepare` coarsened so that they fit
 
     def __init__(self, job: Job, progress: Progress, spill: Path, engine: Engine | None = None) -> None:
         self.job, self.progress, self.spill = job, progress, spill
@@ -107,6 +110,15 @@ class Session:
             self.progress.expect(usual_times(job.policy, rows))
             resolved = resolve_policy(job.policy, engine, opened, self.progress)
         with self.step("summarising"):
+            if job.coarsen:
+                policy = coarsened_to_fit(engine, resolved, self.budget, rows, self.progress)
+                if policy is not job.policy:  # as if it had said so
+                    self.job = job = replace(job, policy=policy)
+                    before = resolved.policy.columns
+                    self.coarsened = tuple(
+                        n for n, c in policy.columns.items() if c.finest != before[n].finest
+                    )
+                    resolved = resolve_policy(policy, engine, opened, Progress())
             arrays = check_memory(engine, resolved, self.budget, rows, self.progress)
             engine.allow(self.budget.engine(arrays))
             summary = engine.summarise(resolved.source, resolved.spec)

@@ -456,6 +456,24 @@ def _preparing(question: PromiseQuestion) -> Iterator[Ingredient]:
     yield Ingredient("prepare", ", ".join(design.prepared), True, why)
 
 
+def _coarsening(question: PromiseQuestion) -> Iterator[Ingredient]:
+    """Columns that were coarsened so that the table fits: by what follows from quasi-identifiers."""
+    names = question.design.coarsened if question.design else ()
+    if not names:
+        return
+    if question.outcome is not None and not question.outcome.dropped:
+        why = (
+            "the levels follow from the memory, the number of rows, how many combinations of quasi-identifiers there "
+            "are and how many sensitive values: they are the same whoever has which"
+        )
+        yield Ingredient("coarsened to fit", ", ".join(names), True, why)
+        return
+    why = "how many sensitive values there are is read off everybody, and somebody may be left out"
+    yield Ingredient(
+        "coarsened to fit", ", ".join(names), False, why, "no suppression, or `finest` in the policy"
+    )
+
+
 def _sequence(question: PromiseQuestion) -> Iterator[Ingredient]:
     """Releases of the same sequence that came before."""
     many = question.design.follows if question.design else 0
@@ -500,5 +518,5 @@ BLIND_SEARCH = "a method whose search does not look at sensitive values"
 BLIND = f"{BLIND_SEARCH}, or anatomy"
 INGREDIENTS: tuple[Asked, ...] = (
     _method, _worlds, _gates, _weights, _suppression, _missing, _people, _columns, _secrets, _near_numbers, _sets,
-    _listed_values, _tables, _insensitive, _population, _preparing, _sequence, _other_settings, _run,
+    _listed_values, _tables, _insensitive, _population, _preparing, _coarsening, _sequence, _other_settings, _run,
 )  # fmt: skip
