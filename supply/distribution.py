@@ -2,11 +2,13 @@
 
 The wheel brings the compiled kernels. The source distribution must install without a compiler too and then uses their
 plain twins: the same seeded release comes out, byte for byte. Nothing of tests, private data or of this machine may be
-in either. Both are installed with the versions of constraints.txt.
+in either. Both name the same dependencies, so these are installed once, with the versions of constraints.txt: first
+with the wheel, which then gives way to the source distribution.
 """
 
 from __future__ import annotations
 
+import email
 import os
 import re
 import shutil
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +25,7 @@ from supply.lock import CONSTRAINTS
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ("_chacha", "_disclosure", "_lattice", "_local", "_partition")
+PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check")
 ONLY = ("maskwright/", "maskwright-")  # what a wheel may hold at its top
 PROBE = """
 import importlib.util, sys, maskwright, pathlib
@@ -63,12 +67,12 @@ def run(*command: object, cwd: Path, path: str, capture: bool = False) -> str:
 def built(folder: Path) -> tuple[Path, Path]:
     """The source distribution, and the wheel made from it."""
     tools = folder / "tools"
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     subprocess.run([sys.executable, "-m", "venv", tools], check=True)
+    subprocess.run([tools / "bin" / "python", *PIP, "build", *needed], check=True)
+    # without environments of their own: pip makes one when it installs the source distribution
     subprocess.run(
-        [tools / "bin" / "pip", "install", "-q", "--disable-pip-version-check", "build"], check=True
-    )
-    subprocess.run(
-        [tools / "bin" / "python", "-m", "build", "--outdir", folder / "dist", ROOT],
+        [tools / "bin" / "python", "-m", "build", "--no-isolation", "--outdir", folder / "dist", ROOT],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     [source], [wheel] = (folder / "dist").glob("*.tar.gz"), (folder / "dist").glob("*.whl")
@@ -83,6 +87,11 @@ def folders_in(content: bytes, compiled: bool, own: Iterable[Path] = (ROOT, Path
     if compiled:  # the text table of an object file: RUNPATH, debugging symbols
         found += [text.decode() for text in re.findall(rb"(?<=\0)/[!-~]+/[ -~]+(?=\0)", content)]
     return found
+
+
+def dependencies(metadata: bytes) -> list[str]:
+    """What a distribution says that it needs."""
+    return email.message_from_bytes(metadata).get_all("Requires-Dist", [])
 
 
 def check_contents(source: Path, wheel: Path) -> None:
@@ -100,6 +109,8 @@ def check_contents(source: Path, wheel: Path) -> None:
         for name in names:
             found = folders_in(archive.read(name), compiled=name.endswith((".so", ".pyd", ".dylib")))
             assert not found, f"{name} names {found}"
+        [metadata] = [n for n in names if n.endswith(".dist-info/METADATA")]
+        described = archive.read(metadata)
     with tarfile.open(source) as tar:
         inside = [m.name.split("/", 1)[-1] for m in tar.getmembers()]
         assert not [n for n in inside if n.endswith((".so", ".pyc"))], (
@@ -108,6 +119,10 @@ def check_contents(source: Path, wheel: Path) -> None:
         assert {f"src/maskwright/kernels/{k}.c" for k in KERNELS} <= set(inside)
         assert any(n.endswith("_partition_cut.h") for n in inside)
         assert CONSTRAINTS.name in inside
+        [there] = [m for m in tar.getmembers() if m.name.count("/") == 1 and m.name.endswith("/PKG-INFO")]
+        content = tar.extractfile(there)
+        assert content is not None
+        assert dependencies(content.read()) == dependencies(described) != []
 
 
 def without_compiler(folder: Path) -> str:
@@ -122,15 +137,12 @@ def without_compiler(folder: Path) -> str:
     return str(tools)
 
 
-def installed(what: Path, folder: Path, name: str, path: str) -> tuple[str, dict[str, bytes]]:
-    """Install into a clean environment; gives the kernels that are there and the tables of seeded releases."""
-    place = folder / name
-    work = folder / f"{name}-work"
+def installed(what: Path, environment: Path, work: Path, path: str) -> tuple[str, dict[str, bytes]]:
+    """Install into an environment that has none of us; gives the kernels that are there and the tables of seeded
+    releases."""
     work.mkdir()
-    subprocess.run([sys.executable, "-m", "venv", place], check=True)
-    python = place / "bin" / "python"
-    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
-    run(*pip, what, "-c", CONSTRAINTS, cwd=work, path=path)
+    python = environment / "bin" / "python"
+    run(python, *PIP, what, "-c", CONSTRAINTS, cwd=work, path=path)
     kernels = run(python, "-c", PROBE.format(kernels=KERNELS), cwd=work, path=path).strip()
     run(python, "-c", RELEASE.format(), cwd=work, path=path)
     tables = {p.parts[-3]: p.read_bytes() for p in sorted(work.glob("r-*/public/data.csv"))}
@@ -144,15 +156,19 @@ def main() -> None:
         source, wheel = built(folder)
         check_contents(source, wheel)
         path = without_compiler(folder)
-        kernels, tables = installed(wheel, folder, "wheel", path)
+        environment, work = folder / "installed", folder / "wheel-work"
+        program = environment / "bin" / "maskwright"
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        kernels, tables = installed(wheel, environment, work, path)
         assert kernels == str(list(KERNELS)), kernels
-        shown = run(folder / "wheel" / "bin" / "maskwright", "demo", cwd=folder / "wheel-work", path=path)
+        shown = run(program, "demo", cwd=work, path=path)
         assert "MAY BE PUBLISHED" in shown, shown
-        plain, same = installed(source, folder, "source", path)
+        run(environment / "bin" / "pip", "uninstall", "-q", "-y", "maskwright", cwd=work, path=path)
+        assert not program.exists()
+        work = folder / "source-work"
+        plain, same = installed(source, environment, work, path)
         assert plain == "[]", f"compiled without a compiler: {plain}"
-        said = run(
-            folder / "source" / "bin" / "maskwright", "--version", cwd=folder / "source-work", path=path
-        )
+        said = run(program, "--version", cwd=work, path=path)
         assert "there was no compiler" in said, said
         assert same == tables, "the plain twins make another release than the kernels"
         size = wheel.stat().st_size / 2**20
