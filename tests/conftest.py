@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.amounts import LONG, amount
+from tests.amounts import LONG, amount, hurry
 from tests.costs import COLLECTED, NAME, STARTED, cost_table, costliest, cpu_seconds, folder_of
 from tests.patients import POLICY, Command, Outcome, patients, write_csv
 
@@ -88,17 +88,11 @@ def unhurried() -> None:
 @pytest.fixture(autouse=True)
 def hasty(request: pytest.FixtureRequest) -> Iterator[None]:
     """Attacks on possible worlds take a tenth of their seconds where others test what they find."""
-    from maskwright.runtime.time_budget import TimeBudget
-    from maskwright.worlds.sampling.world_sampler import WorldBudget
-
-    def shortened(budget: WorldBudget, times: int = 1) -> TimeBudget:
-        return TimeBudget(budget.seconds * times / 10)
-
     wanted = "unhurried" in request.fixturenames
     # not `monkeypatch`: what a test patches would then stay until its other fixtures have ended
     with pytest.MonkeyPatch.context() as patched:
         if not LONG and not wanted and folder_of(request.node.nodeid) not in PATIENT:
-            patched.setattr(WorldBudget, "time", shortened)
+            hurry(patched)
         yield
 
 

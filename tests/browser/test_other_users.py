@@ -174,10 +174,12 @@ def _with_cookies(cookies: list[str], server: Server) -> list[httpx.Response]:
     """What a thief does: all that the workbench knows of its projects, with whatever cookies came."""
     headers = [{"Cookie": cookie, "Host": host} for cookie in cookies for host in
                (server.home.removeprefix("http://"), f"127.0.0.1:{server.port}")]  # fmt: skip
-    answers = [httpx.get(f"{server.programs}/api/projects", headers=h) for h in headers]
+    answers = [httpx.get(f"{server.programs}/api/projects", headers=h, timeout=120) for h in headers]
     found = [p["id"] for a in answers if a.status_code == 200 for p in a.json()]
     paths = [f"/p/{project}/columns/{i}" for project in found for i in range(5)]
-    return answers + [httpx.get(server.programs + path, headers=h) for path in paths for h in headers]
+    return answers + [
+        httpx.get(server.programs + path, headers=h, timeout=120) for path in paths for h in headers
+    ]
 
 
 # The command, but as soon as it has said something it waits for a file: whoever hears it has all the time of the world.

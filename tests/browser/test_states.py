@@ -287,7 +287,7 @@ def test_another_site_can_do_nothing(user: User, server: Server, tables: Path) -
     assert set(outcome) <= {"opaque0", "failed"}
     assert server.api("/api/projects") == []
     page.close()
-    assert httpx.get(server.programs).status_code == 401
+    assert httpx.get(server.programs, timeout=120).status_code == 401
 
 
 def test_log_out(tab: Callable[[], User], tables: Path) -> None:

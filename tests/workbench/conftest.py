@@ -1,4 +1,4 @@
-"""A workbench served from a thread, on a workspace of its own; its runs are real processes."""
+"""A workbench served from a thread, on a workspace of its own; its runs are processes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import json
 import secrets
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
+from maskwright.workbench import jobs
 from maskwright.workbench.roots import Roots
 from maskwright.workbench.security import AccessKeys
 from maskwright.workbench.serve import create_app, server_of
 from maskwright.workbench.workspace import Workspace
+from tests.amounts import LONG
+from tests.workbench.prepared import ForkedRun, prepare_runs
 
 NAME = "0123456789abcdef.localhost"  # under which browsers call; tests need not resolve it
 
@@ -95,6 +100,22 @@ def people(rows: int = 240) -> str:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a project is kept that was looked at."""
     return tmp_path_factory.mktemp("kept") / "project"
+
+
+@pytest.fixture
+def started_alone() -> None:
+    """Every run starts a Python of its own: for a test that looks for its process."""
+
+
+@pytest.fixture(autouse=True)
+def prepared_runs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Elsewhere runs are forked from a process that has imported all they need; not in the long run."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not LONG and "started_alone" not in request.fixturenames:
+            if "bench" in request.fixturenames:
+                prepare_runs()
+            patched.setattr(jobs, "subprocess", SimpleNamespace(Popen=ForkedRun, DEVNULL=subprocess.DEVNULL))
+        yield
 
 
 @pytest.fixture

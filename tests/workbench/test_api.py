@@ -539,6 +539,7 @@ def test_a_run_is_cancelled(bench: Bench, slow: str) -> None:
     assert "Cancelled" in bench.client.get(f"/p/{slow}/run").text
 
 
+@pytest.mark.usefixtures("started_alone")
 def test_a_run_that_was_killed_is_told_and_cleaned_up(bench: Bench, slow: str) -> None:
     run = start(bench, slow)
     folder = bench.workspace.project(slow).folder / "releases"

@@ -34,6 +34,7 @@ def workers(workspace: Path) -> list[int]:
     ]
 
 
+@pytest.mark.usefixtures("started_alone")
 def test_a_few_runs_go_on_and_the_others_wait(bench: Bench) -> None:
     """Ten uploads: never more than four at a time, and all of them end."""
     taken = [
