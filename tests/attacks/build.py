@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from maskwright.domain.hierarchy import Hierarchy
 from maskwright.domain.method import Method
 from maskwright.domain.model import Context, Model
 from maskwright.domain.summary import Summary
+from tests.oracles.worlds import dealt
 from tests.support import context_of, summarise
 
 Values = Sequence[str | None]
@@ -50,16 +50,14 @@ def target_of(
 
 
 def worlds(groups: Sequence[Mapping[str, Values]]) -> Iterator[list[dict[str, Values]]]:
-    """Every way to deal the values of each group to its rows (equal values are told apart: all equally likely)."""
-    for dealt in product(*(list(permutations([v for vs in g.values() for v in vs])) for g in groups)):
-        world = []
-        for group, values in zip(groups, dealt, strict=True):
-            at, mine = 0, {}
-            for t, held in group.items():
-                mine[t] = values[at : at + len(held)]
-                at += len(held)
-            world.append(mine)
-        yield world
+    """Every different way to deal the values of each group to its rows; all are equally likely."""
+    rows = [[(g, t, i) for t, vs in group.items() for i in range(len(vs))] for g, group in enumerate(groups)]
+    values = [[v for vs in group.values() for v in vs] for group in groups]
+    for world in dealt(list(zip(rows, values, strict=True))):
+        yield [
+            {t: [world[g, t, i] for i in range(len(vs))] for t, vs in group.items()}
+            for g, group in enumerate(groups)
+        ]
 
 
 def beliefs_by_counting(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from maskwright.errors import UsageError
 from maskwright.worlds.statements.language import parse_statements
 from tests.amounts import amount
 from tests.attacks.build import release
+from tests.oracles.worlds import dealt
 
 VALUES = "pqr"
 Groups = list[dict[str, list[str]]]
@@ -41,8 +41,7 @@ def worlds(groups: Groups) -> Iterator[dict[tuple[str, int], str]]:
     """(zip, number of the person there) → value, for every way to deal."""
     people = [[(z, i) for z, vs in g.items() for i in range(len(vs))] for g in groups]
     values = [[v for vs in g.values() for v in vs] for g in groups]
-    for dealt in product(*(sorted(set(permutations(v))) for v in values)):
-        yield {p: v for ps, vs in zip(people, dealt, strict=True) for p, v in zip(ps, vs, strict=True)}
+    return dealt(list(zip(people, values, strict=True)))
 
 
 @st.composite

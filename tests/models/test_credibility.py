@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,23 +19,7 @@ from maskwright.worlds.counting import general_credibility
 from maskwright.worlds.counting.credibility import credibility_global
 from maskwright.worlds.counting.general_credibility import several_sets_credibility
 from tests.models.build import classes_of, model
-
-
-def worlds(sizes: Sequence[int], held: Sequence[int], ell: Fraction) -> list[list[Fraction]] | None:
-    """Enumerate: every distinct assignment of the values to the people; set number -1 is nothing sensitive."""
-    values = [s for s, count in enumerate(held) for _ in range(count)]
-    values += [-1] * (sum(sizes) - len(values))
-    ends = [0, *itertools.accumulate(sizes)]
-    seen, total = 0, [[Fraction(0)] * len(held) for _ in sizes]
-    for world in set(itertools.permutations(values)):
-        inside = [Counter(world[a:b]) for a, b in itertools.pairwise(ends)]
-        if not any(c[s] * ell > n for c, n in zip(inside, sizes, strict=True) for s in range(len(held))):
-            continue
-        seen += 1
-        for i, (c, n) in enumerate(zip(inside, sizes, strict=True)):
-            for s in range(len(held)):
-                total[i][s] += Fraction(c[s], n)
-    return [[x / seen for x in row] for row in total] if seen else None
+from tests.oracles.worlds import credibility_of_sets
 
 
 def one_set(sizes: Sequence[int], held: int, ell: Fraction) -> list[Fraction] | None:
@@ -55,7 +38,7 @@ def test_several_sets(data: st.DataObject, sizes: list[int], ell: Fraction) -> N
         left = sum(sizes) - sum(held)
         if left:
             held.append(data.draw(st.integers(1, left)))
-    assert several_sets_credibility(sizes, held, ell) == worlds(sizes, held, ell)
+    assert several_sets_credibility(sizes, held, ell) == credibility_of_sets(sizes, held, ell)
 
 
 def test_one_set_too_unlikely_for_floating_point() -> None:
@@ -77,7 +60,7 @@ def test_one_set_too_unlikely_for_floating_point() -> None:
 @given(st.data(), problems, ratio)
 def test_one_set(data: st.DataObject, sizes: list[int], ell: Fraction) -> None:
     held = data.draw(st.integers(1, sum(sizes)))
-    expected = worlds(sizes, [held], ell)
+    expected = credibility_of_sets(sizes, [held], ell)
     assert one_set(sizes, held, ell) == (None if expected is None else [row[0] for row in expected])
 
 
@@ -117,10 +100,10 @@ def test_m_confidentiality_sees_what_simple_diversity_does_not() -> None:
     lambda groups: sum(map(len, groups)) <= 7))  # fmt: skip
 def test_m_confidentiality_against_enumeration(groups: list[list[str]]) -> None:
     counts = Counter(value for group in groups for value in group)
-    found = worlds([len(group) for group in groups], list(counts.values()), Fraction(2))
+    found = credibility_of_sets([len(group) for group in groups], list(counts.values()), Fraction(2))
     share = Fraction(max(counts.values()), counts.total())
     assert check(groups, 2) == (share if found is None else max(x for row in found for x in row))
-    other = worlds([len(group) for group in groups], list(counts.values()), Fraction(3, 2))
+    other = credibility_of_sets([len(group) for group in groups], list(counts.values()), Fraction(3, 2))
     assert check(groups, 2, l="3/2") == (share if other is None else max(x for row in other for x in row))
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations_with_replacement
+from typing import Any
+
+from tests.oracles.worlds import dealt
 
 Value = str | None
 World = tuple[Value, ...]
@@ -16,14 +19,8 @@ World = tuple[Value, ...]
 
 def deals(groups: Sequence[Sequence[int]], values: Sequence[Value]) -> list[World]:
     """Every different way to deal the values of each group to its rows; rows in no group keep theirs."""
-    found = []
-    for dealt in product(*(sorted(set(permutations([values[i] for i in g])), key=repr) for g in groups)):
-        world = list(values)
-        for group, mine in zip(groups, dealt, strict=True):
-            for i, v in zip(group, mine, strict=True):
-                world[i] = v
-        found.append(tuple(world))
-    return found
+    found = dealt([(group, [values[i] for i in group]) for group in groups])
+    return [tuple(world.get(i, value) for i, value in enumerate(values)) for world in found]
 
 
 def with_facts(buckets: Sequence[Sequence[Value]], k: int) -> Fraction:
@@ -38,18 +35,35 @@ def with_facts(buckets: Sequence[Sequence[Value]], k: int) -> Fraction:
 
 def largest(worlds: Sequence[World], people: Iterable[int], k: int) -> Fraction:
     """The same when these worlds are left; facts are about these people."""
-    everything = (1 << len(worlds)) - 1
-    atoms: dict[tuple[int, Value], int] = {}
+    everything, atoms = (1 << len(worlds)) - 1, atoms_of(worlds, people)
+    return max(
+        (
+            largest_belief(everything, [target], [(everything & ~a) | target for a in atoms.values()], k)
+            for target in {where for (_, value), where in atoms.items() if value is not None}
+        ),
+        default=Fraction(0),
+    )
+
+
+def atoms_of(worlds: Sequence[Sequence[Any]], people: Iterable[int]) -> dict[tuple[int, Any], int]:
+    """What worlds say of these people: (person, value) → the worlds, as bits, in which that is so."""
+    atoms: dict[tuple[int, Any], int] = {}
     for i in people:
         for bit, world in enumerate(worlds):
             atoms[i, world[i]] = atoms.get((i, world[i]), 0) | 1 << bit
-    best = Fraction(0)
-    for target in {where for (_, value), where in atoms.items() if value is not None}:
-        facts = list(dict.fromkeys((everything & ~a) | target for a in atoms.values()))
-        for chosen in combinations(facts, min(k, len(facts))):
-            left = everything
-            for fact in chosen:
-                left &= fact
-            if left:
-                best = max(best, Fraction((left & target).bit_count(), left.bit_count()))
+    return atoms
+
+
+def largest_belief(everything: int, targets: Iterable[int], facts: Iterable[int], k: int) -> Fraction:
+    """The largest belief in a target that at most k of the facts can bring about; each is the worlds in which it holds.
+
+    `everything`: all worlds, which is what somebody knows who is told nothing.
+    """
+    best, targets = Fraction(0), list(targets)
+    for chosen in combinations_with_replacement(sorted({everything, *facts}), k):
+        left = everything
+        for fact in chosen:
+            left &= fact
+        for target in targets if left else ():
+            best = max(best, Fraction((left & target).bit_count(), left.bit_count()))
     return best

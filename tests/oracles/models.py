@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from tests.models import definitions as paper
-from tests.models.test_credibility import worlds as credibility_worlds
 from tests.oracles.facts import with_facts
 from tests.oracles.tables import Small, Value
+from tests.oracles.worlds import credibility_of_sets
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def m_confidentiality(p: Published, a: Asked) -> Judged:
             n for s in a.parameters.get("sets") or [[v] for v in counts] if (n := sum(counts[v] for v in s))
         ]
         share = Fraction(max(held, default=0), len(members))
-        found = credibility_worlds(sizes, held, Fraction(a.parameters.get("l", a["m"]))) if held else None
+        found = credibility_of_sets(sizes, held, Fraction(a.parameters.get("l", a["m"]))) if held else None
         merged = found is not None and len(sizes) > 1
         worst.append(max(x for row in found for x in row) if merged and found else share)
     return Judged([x * Fraction(a["m"]) <= 1 for x in worst], max(worst))

@@ -6,7 +6,9 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
+
+Row = TypeVar("Row")
 
 
 def orders(values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -35,7 +37,27 @@ def after_violation(sizes: Sequence[int], positives: int, caps: Sequence[int]) -
     return shares(sizes, kept)
 
 
-def dealt(groups: Sequence[tuple[Sequence[int], Sequence[Any]]]) -> Iterator[dict[int, Any]]:
+def credibility_of_sets(
+    sizes: Sequence[int], held: Sequence[int], ell: Fraction
+) -> list[list[Fraction]] | None:
+    """Of each class the mean shares of several sets of values, given that some class violates ℓ-diversity; set number
+    -1 is nothing sensitive."""
+    values = [s for s, count in enumerate(held) for _ in range(count)]
+    values += [-1] * (sum(sizes) - len(values))
+    ends = [0, *itertools.accumulate(sizes)]
+    seen, total = 0, [[Fraction(0)] * len(held) for _ in sizes]
+    for world in orders(values):
+        inside = [Counter(world[a:b]) for a, b in itertools.pairwise(ends)]
+        if not any(c[s] * ell > n for c, n in zip(inside, sizes, strict=True) for s in range(len(held))):
+            continue
+        seen += 1
+        for i, (c, n) in enumerate(zip(inside, sizes, strict=True)):
+            for s in range(len(held)):
+                total[i][s] += Fraction(c[s], n)
+    return [[x / seen for x in row] for row in total] if seen else None
+
+
+def dealt(groups: Sequence[tuple[Sequence[Row], Sequence[Any]]]) -> Iterator[dict[Row, Any]]:
     """Every way to deal each group's values to its rows."""
     for world in itertools.product(*(orders(values) for _, values in groups)):
         yield {
