@@ -18,7 +18,7 @@ from maskwright.cli.commands import main
 from maskwright.errors import PolicyError, PolicyNotMet
 from maskwright.policy.policy import Policy
 from maskwright.verification.verify import verify_folder
-from tests.amounts import cases
+from tests.amounts import amount, cases
 from tests.hospital import hospital_visits
 
 METHODS = ("optimal-lattice", "mondrian", "local-recoding")
@@ -79,7 +79,7 @@ def counted(table: pd.DataFrame, events: int) -> tuple[int, int, Fraction]:
 @pytest.mark.parametrize("events", [1, 2])
 def test_what_is_found_is_what_the_published_table_shows(method: str, events: int) -> None:
     made = 0
-    for seed in range(4):
+    for seed in range(amount(2, 4)):
         try:
             release = mw.anonymize(visits(seed), policy(1 + seed % 2, method, events=events))
         except PolicyNotMet:
@@ -135,7 +135,7 @@ def test_too_few_who_match_are_refused_with_what_would_do() -> None:
 def test_several_known_visits_without_a_pseudonym(method: str, tmp_path: Path) -> None:
     """The same people match as with one, and the same is refused; attacks on rows that nothing links go on."""
     made = refused = 0
-    for seed in range(6):
+    for seed in range(amount(3, 6)):
         asked = {"events": 2, "own": ["age"]}
         outcomes = []
         for unit in ({**asked, "publish": "pseudonym"}, {**asked, "publish": None}):

@@ -24,7 +24,7 @@ from maskwright.domain.beliefs import NOT_COMPUTED, Beliefs
 from maskwright.pipeline.attacking import adversary_named, attack_target, target_of
 from maskwright.policy.policy import Policy
 from maskwright.worlds.sampling.choices import TooManyChoices
-from tests.amounts import amount
+from tests.amounts import amount, crossed
 from tests.attacks.test_several_rows import Row, policy, table
 from tests.promise.draws import chance
 from tests.promise.posterior import Outputs, belief_after, enumerated
@@ -371,9 +371,12 @@ def test_two_releases_of_the_same_rows(number: int, monkeypatch: pytest.MonkeyPa
     assert fitted.kind in ("estimated", "bounded") and fitted.worst.upper >= true - Fraction(1, 10**6)
 
 
-@pytest.mark.parametrize("pseudonym", [None, "pseudonym"])
 @pytest.mark.parametrize(
-    "asked", [{"model": "distinct-l-diversity", "l": 2}, {"model": "simple-l-diversity", "l": "5/4"}]
+    ("pseudonym", "asked"),
+    crossed(
+        [None, "pseudonym"],
+        [{"model": "distinct-l-diversity", "l": 2}, {"model": "simple-l-diversity", "l": "5/4"}],
+    ),
 )
 def test_absence_of_many_rows_is_that_of_every_draw(asked: dict[str, Any], pseudonym: str | None) -> None:
     """Twenty rows: two of Ann and one of Bob and Eve each are missing; the ends hold what every draw of them says."""

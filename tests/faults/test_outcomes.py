@@ -18,8 +18,8 @@ from maskwright.cli.process import Stopping
 from maskwright.errors import InputError, UsageError
 from maskwright.runtime.events import Event
 from maskwright.workbench import workspace
-from tests.amounts import cases
-from tests.patients import POLICY, leftovers, patients, write_csv
+from tests.amounts import cases, crossed
+from tests.patients import POLICY, Command, leftovers, patients, write_csv
 from tests.support import unavailable
 
 COMMAND = [sys.executable, "-m", "maskwright.cli"]
@@ -199,8 +199,9 @@ def test_a_signal_to_the_command(table: Path, tmp_path: Path, number: signal.Sig
     assert not leftovers(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize(
+    ("number", "published"), crossed([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [True, False])
+)
 def test_a_signal_after_the_command(
     table: Path, tmp_path: Path, number: signal.Signals, published: bool
 ) -> None:
@@ -319,29 +320,23 @@ def _policy(folder: Path) -> Path:
     return folder / "policy.yaml"
 
 
-def test_a_read_only_disk(protected: Path, tmp_path: Path) -> None:
+def test_a_read_only_disk(protected: Path, tmp_path: Path, maskwright: Command) -> None:
     for name, more in (("r", ["--overwrite"]), ("new", [])):
-        command = anonymize(tmp_path, *more)
+        command = anonymize(tmp_path, *more)[len(COMMAND) :]
         command[command.index("-o") + 1] = str(protected / name)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert [x for x in done.stderr.splitlines() if not x.startswith("note: ")] == [
+        done = maskwright(*command)
+        assert done.code == 2
+        assert [x for x in done.err.splitlines() if not x.startswith("note: ")] == [
             f"maskwright: the folder {str(protected)!r} is not writable; choose another place with -o"
         ]
-    verified = subprocess.run(
-        [*COMMAND, "verify", str(protected / "r")], capture_output=True, text=True, check=False
-    )
-    assert (verified.returncode, verified.stderr) == (0, "")
+    verified = maskwright("verify", protected / "r")
+    assert (verified.code, verified.err) == (0, "")
     for command in (["init", str(tmp_path / "p.csv"), "-o", str(protected / "policy.yaml")],
                     ["audit", str(tmp_path / "p.csv"), "--qi", "sex", "--html", str(protected / "a.html")],
                     ["compare", str(tmp_path / "p.csv"), "-p", str(tmp_path / "policy.yaml"), "-o",
                      str(protected / "c")]):  # fmt: skip
-        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.count("maskwright: "), "Traceback" in done.stderr) == (
-            2,
-            1,
-            False,
-        )
+        done = maskwright(*command)
+        assert (done.code, done.err.count("maskwright: "), "Traceback" in done.err) == (2, 1, False)
 
 
 # --- too little memory for data -----------------------------------------------------------------------

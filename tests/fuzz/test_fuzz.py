@@ -24,13 +24,13 @@ from tests.support import needs
 # Inputs of a target: in `make test`, in one piece of the long run, and how many pieces that has. Each piece is a
 # test of its own, so that they run side by side.
 INPUTS = {"policy": (100, 5_000, 6), "settings": (600, 42_000, 10), "hierarchy": (600, 26_000, 10),
-          "csv": (160, 3_000, 10), "parquet": (120, 3_000, 10), "statements": (600, 26_000, 10),
-          "first-look": (20, 100, 10), "identifiers": (200, 10_000, 3), "release": (20, 200, 10),
-          "frames": (40, 1_000, 10), "damaged": (40, 1_000, 10), "custody": (80, 2_000, 6),
-          "command": (60, 1_500, 6), "workbench": (160, 5_000, 6),
+          "csv": (80, 3_000, 10), "parquet": (60, 3_000, 10), "statements": (600, 26_000, 10),
+          "first-look": (10, 100, 10), "identifiers": (200, 10_000, 3), "release": (10, 200, 10),
+          "frames": (40, 1_000, 10), "damaged": (20, 1_000, 10), "custody": (40, 2_000, 6),
+          "command": (40, 1_500, 6), "workbench": (80, 5_000, 6),
           "workload": (600, 10_000, 3)}  # fmt: skip
 PIECES = [(target, piece) for target, (_, _, pieces) in INPUTS.items() for piece in range(pieces)]
-GUIDED = {"policy": (400, 8_000), "hierarchy": (3_000, 60_000), "statements": (3_000, 60_000)}
+GUIDED = {"policy": (200, 8_000), "hierarchy": (1_500, 60_000), "statements": (1_500, 60_000)}
 ROOT = Path(__file__).parents[2]
 SMALL_PARENT = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
 

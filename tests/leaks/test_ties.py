@@ -16,6 +16,7 @@ import pytest
 import maskwright as mw
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
+from tests.amounts import amount
 from tests.leaks.tables import METHODS, as_kind, columns_of, forget_key, people, policy
 
 N = 160
@@ -63,7 +64,7 @@ def test_the_same_release_from_another_order(method: str, recoding: str, tmp_pat
         np.lexsort((data["age"], data["disease"])),
         np.random.default_rng(3).permutation(N),
     ]
-    for order in orders:
+    for order in orders[: amount(1, 2)]:
         assert released(rearranged(data, order), made, tmp_path) == expected
 
 

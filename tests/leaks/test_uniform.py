@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from maskwright.methods import METHODS
 from maskwright.models import MODELS
 from maskwright.pipeline.job import Job
 from maskwright.pipeline.publish import publish_release
+from tests.amounts import cases
 from tests.leaks.tables import as_kind, columns_of
 from tests.methods.row_tables import Table, build
 
@@ -86,9 +87,12 @@ CASES = [("generalise", True), ("generalise", False), ("bucketize", True), ("buc
          ("permute", True), ("permute", False)]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [None, 1], ids=["unseeded", "seeded"])
-@pytest.mark.parametrize(("recoding", "passes"), CASES)
-def test_rows_groups_and_values(recoding: str, passes: bool, seed: int | None, tmp_path: Path) -> None:
+BRIEF = [(case, [None, 1, 1][i % 3]) for i, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("how", "seed"), cases(product(CASES, [None, 1]), brief=BRIEF), ids=str)
+def test_rows_groups_and_values(how: tuple[str, bool], seed: int | None, tmp_path: Path) -> None:
+    recoding, passes = how
     tables = published(recoding, passes, seed, tmp_path)
     for columns in tables.values():
         by = columns.get("town") or columns["group"]

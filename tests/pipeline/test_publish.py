@@ -23,6 +23,7 @@ from maskwright.pipeline.history import state_folder
 from maskwright.pipeline.random_keys import NAME
 from maskwright.runtime.events import Event
 from maskwright.verification.verify import verify_folder
+from tests.amounts import LONG
 from tests.patients import HEADER, POLICY, leftovers, linkage, patients, write_csv
 
 
@@ -293,7 +294,7 @@ def test_cancelling_leaves_nothing(table: Path, policy: Path, tmp_path: Path) ->
     mw.anonymize(table, policy, tmp_path / "whole", on_event=watch)
     total = len(steps)
     assert total > 8
-    for stop in range(1, total - 1):
+    for stop in range(1, total - 1, 1 if LONG else 3):
         steps.clear()
         with pytest.raises(Cancelled):
             mw.anonymize(

@@ -325,6 +325,7 @@ def test_groups_with_the_same_labels_are_one_class_to_a_reader() -> None:
         assert kind != "exact" or largest == pytest.approx(true), (public, kind, largest, true)
 
 
+@pytest.mark.long  # the same of two rows more, which takes ten times as long
 def test_eight_rows_in_groups_with_the_same_labels() -> None:
     """All are `*` to a reader: 13/20 where three have a and five b, which was 3/4, exact, of the groups apart.
 

@@ -16,6 +16,7 @@ from maskwright.models.distinct_l_diversity import DistinctLDiversity
 from maskwright.pipeline.attacking import ADVERSARIES
 from maskwright.policy.binding import promises_before
 from maskwright.policy.policy import Policy
+from tests.amounts import cases
 from tests.promise.draws import chance
 from tests.promise.fuzzing import Examined, examined
 from tests.promise.policies import UNPROVEN, random_policy, with_unproven
@@ -25,7 +26,7 @@ CHUNK = 100
 # These four take as long as the other two hundred: a gate's worlds are enumerated again for each world of theirs.
 HEAVY = (13, 30, 134, 174)
 SEEDS = [seed for seed in range(200 + len(HEAVY)) if seed not in HEAVY]
-BRIEF = range(0, len(SEEDS), CHUNK)
+FIRST = range(0, len(SEEDS), CHUNK)
 LONG = range(100_000, 120_000, CHUNK)
 
 
@@ -47,7 +48,7 @@ def examine_all(seeds: Sequence[int], record_property: pytest.RecordProperty) ->
     return found
 
 
-@pytest.mark.parametrize("first", BRIEF)
+@pytest.mark.parametrize("first", cases(FIRST, brief=FIRST[:1]))
 def test_promises_are_kept(first: int, record_property: pytest.RecordProperty) -> None:
     examine_all(SEEDS[first : first + CHUNK], record_property)
 

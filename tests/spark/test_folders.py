@@ -111,7 +111,7 @@ def test_csv_files_that_agree_are_one_table(place: str, engine: Engine, tmp_path
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", cases(PLACES, brief=["remote"]))
 def test_a_csv_file_of_one_column(place: str, engine: Engine, tmp_path: Path) -> None:
     """Missing values are quoted in it, as we write them; an empty line would be lost."""
     source = folder(tmp_path, a=b'age\n20\n""\n"2""1"\n22', b=b"age\r\n20\r\n")
@@ -123,7 +123,7 @@ def test_a_csv_file_of_one_column(place: str, engine: Engine, tmp_path: Path) ->
             engine.open(PLACES[place](source), Reading())
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", cases(PLACES, brief=["here"]))
 def test_a_column_of_texts_in_two_bytes_each(place: str, engine: Engine, tmp_path: Path) -> None:
     source = folder(tmp_path, a="age\n20\n\n21\n".encode("utf-16"))
     with pytest.raises(InputError, match="CSV files of one column in utf-16"):
@@ -179,7 +179,7 @@ PARTS: dict[str, tuple[pa.Table, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", cases(PLACES, brief=["remote"]))
 @pytest.mark.parametrize("difference", cases(PARTS, brief=["type"]))
 def test_parquet_files_that_differ_are_not_one_table(
     difference: str, place: str, engine: Engine, tmp_path: Path
