@@ -103,7 +103,9 @@ def atheris() -> None:
 
 
 @pytest.mark.usefixtures("atheris")
-@pytest.mark.parametrize("target", GUIDED)
+@pytest.mark.parametrize(
+    "target", cases(GUIDED, brief=["policy"])
+)  # watching the code takes ten seconds each
 def test_guided_by_coverage(target: str, tmp_path: Path) -> None:
     """libFuzzer limits `ru_maxrss`, which counts what the parent held when the process began: a small parent."""
     runs = amount(*GUIDED[target])
