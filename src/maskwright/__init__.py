@@ -199,7 +199,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOME[name]), name)
     if name in _MODULES:
         return import_module(f"maskwright.{name}")
-    for registry in _REGISTRIES:
+    for registry in (
+        _REGISTRIES if name[:1].isupper() else ()
+    ):  # classes; `from maskwright import cli` asks here, too
         with contextlib.suppress(AttributeError):
             return import_module(f"maskwright.{registry}").__getattr__(name)
     raise AttributeError(f"module 'maskwright' has no attribute {name!r}")

@@ -253,3 +253,11 @@ def test_a_command_does_not_search_for_garbage_while_it_imports(monkeypatch: pyt
     assert main(["--version"]) == 0
     assert asked
     assert asked[0] >= 50_000
+
+
+def test_the_help_loads_neither_numpy_nor_pydantic() -> None:
+    """Not either when the command line is imported as an attribute of the package."""
+    names = "{'numpy', 'pydantic'}"
+    code = f"import sys; from maskwright import cli; cli.main(['--help']); print({names} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

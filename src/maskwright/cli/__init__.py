@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import gc
 
-UNCOLLECTED = (
-    100_000  # objects between two searches for unreachable ones: imports make many, and hardly any of those
-)
+UNCOLLECTED = 100_000  # objects between two searches for unreachable ones: a tenth of a short command
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command of `maskwright` and return its exit code."""
-    gc.set_threshold(
-        UNCOLLECTED, *gc.get_threshold()[1:]
-    )  # a tenth of a short command was searching for them
+    gc.set_threshold(UNCOLLECTED, *gc.get_threshold()[1:])
     from maskwright.cli.commands import main as run_command
 
     return run_command(arguments)
