@@ -155,7 +155,9 @@ def test_every_objective_is_listed() -> None:
     assert set(OBJECTIVES) == set(lattices.OBJECTIVES)
 
 
-def test_the_time_of_a_large_search_grows_with_the_table() -> None:
+def test_the_time_of_a_large_search_grows_with_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # tests are given less
+
     def seconds(tuples: int, columns: int, **options: float) -> float:
         task = SimpleNamespace(summary=SimpleNamespace(n_tuples=tuples, attributes=range(columns)))
         return OptimalLattice(**options)._seconds(task)  # type: ignore[arg-type]

@@ -124,10 +124,10 @@ def test_too_much_suppression_names_the_share_that_would_do() -> None:
 
 
 def test_the_named_share_is_enough() -> None:
-    from maskwright.methods._lattice.infeasibility import share_text
+    from maskwright.methods._lattice.infeasibility import sufficient_share
 
     for rows, total in [(1, 3), (14, 500), (1, 30162), (30162, 30162), (299, 1000), (2, 10**9)]:
-        share = Fraction(share_text(rows, total))
+        share = Fraction(sufficient_share(rows, total))
         assert share * total >= rows
         assert share <= Fraction(rows, total) * Fraction(106, 100) + Fraction(1, 1000)
 
