@@ -119,7 +119,7 @@ def test_sentinels_are_mentioned_and_made_names_listed(tmp_path: Path) -> None:
     rows += ["1900-01-01,a,1,2"] * 5
     path.write_text("born,job,,job\n" + "\n".join(rows) + "\n", encoding="utf-8")
     text = mw.suggest_policy(path, tried=False).text
-    assert "they are called column3, job_2." in text
+    assert "they are now called column3, job_2." in text
     assert "'1900-01-01' in born; 'refused' in job" in text.replace("\n# ", " ")
 
 
@@ -138,23 +138,41 @@ def stays(tmp_path: Path, symptoms: list[str]) -> Path:
     return path
 
 
-def test_lengths_that_are_proposed_in_place_of_dates_can_be_published(tmp_path: Path) -> None:
-    path = stays(tmp_path, ["cough", "fever", "pain"])
-    found = mw.suggest_policy(path, tried=False)
+def test_lengths_that_are_on_offer_can_be_published(tmp_path: Path) -> None:
+    """The # before their lines is taken away, and one put before the dates, as the notes say."""
+    found = mw.suggest_policy(stays(tmp_path, ["cough", "fever", "pain"]), tried=False)
     notes = {p.name: " ".join(p.notes) for p in found.profiles}
-    values = found.policy.to_dict()
     for column, name in (("born on", "age"), ("left", "days")):
-        step = re.search(rf"under prepare write {name}: (\{{.*?\}}, otherwise: missing\}})", notes[column])
-        entry = re.search(rf"under columns {name}: (\{{.*\}}\}})", notes[column])
-        assert step is not None, notes[column]
-        assert entry is not None, notes[column]
-        values.setdefault("prepare", {})[name] = yaml.safe_load(step[1])
-        values["columns"][name] = yaml.safe_load(entry[1])
-    for name in ("born on", "admitted", "left"):
-        del values["columns"][name]
-    release = mw.anonymize(path, values)
+        assert (
+            f"to publish {name}, take away the # before its two lines (under prepare and under columns)"
+            in (notes[column])
+        )
+    assert "age" not in found.policy.columns
+    text = re.sub(r"(?m)^  # (age|days): \{", r"  \1: {", found.text).replace("# prepare:", "prepare:")
+    text = re.sub(r"(?m)^  (born on|admitted|left): ", r"  # \1: ", text)
+    release = mw.anonymize(tmp_path / "stays.csv", yaml.safe_load(text))
     assert release.ok
     assert {"age", "days", "sex"} == set(release.policy.quasi_identifiers)
+
+
+def test_a_text_that_means_missing_is_counted_once(tmp_path: Path) -> None:
+    """`n/a` means missing in every column; beside a number `tbd` does, too. The policy counts what a release counts."""
+    path = tmp_path / "charges.csv"
+    charges = [f"${n},000" for n in range(1, 40)] * 5 + ["n/a"] * 7 + ["tbd"] * 5
+    path.write_text(
+        "sex,charges\n" + "".join(f'{"FM"[i % 2]},"{c}"\n' for i, c in enumerate(charges)), encoding="utf-8"
+    )
+    found = mw.suggest_policy(path, tried=False)
+    assert found.policy.to_dict()["prepare"]["charges"]["missing"] == ["tbd"]
+    assert "n/a" in found.policy.missing.tokens
+    assert "a text that means missing: 5 rows, counted as missing" in found.text
+    counted = {
+        r.what: r.rows
+        for r in mw.anonymize(
+            path, {**found.policy.to_dict(), "require": [{"model": "k-anonymity", "k": 2}]}
+        ).repairs
+    }
+    assert counted[words.MISSING] == 5
 
 
 def test_lists_with_one_separator_are_told_of_a_sensitive_column(tmp_path: Path) -> None:

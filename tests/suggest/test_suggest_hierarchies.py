@@ -69,7 +69,8 @@ def test_codes_are_no_amounts() -> None:
     marital = [1] * 500 + [2] * 300 + [3] * 150 + [4] * 40 + [5] * 6 + [6] * 4
     found = guess_hierarchy(facts("marital_status", marital), "marital-status", 5)
     assert set(found.hierarchy["groups"][0]["other values"]) == {"5", "6"}
-    assert "taken for codes" in found.notes[0]
+    assert not found.notes, "marital status is no amount"
+    assert "taken for codes" in guess_hierarchy(facts("visits", marital), None, 5).notes[0]
     many = [i % 20 for i in range(2000)] + [20, 21, 22]
     assert "groups" in spec("reason_code", None, many)
     assert "intervals" in spec("reason", "body", many)
@@ -249,3 +250,16 @@ def test_months_are_merged_by_quarter_and_half_year(values: Sequence[object], fi
     assert (
         guess_hierarchy(facts("floor", [str(v) for v in values] * 30), None, 5).hierarchy != found.hierarchy
     )
+
+
+def test_numbers_of_education_are_those_of_isced_only_where_the_name_says_so() -> None:
+    """1 may be the graduate school, as in the credit card table of UCI; the library takes it for primary education."""
+    levels = [0] * 50 + [1] * 350 + [2] * 465 + [3] * 165 + [4] * 40 + [5] * 20 + [6] * 10
+    assert guess_hierarchy(facts("education", levels), "education", 5).hierarchy != {"library": "isced"}
+    assert guess_hierarchy(facts("isced_education", levels), "education", 5).hierarchy == {"library": "isced"}
+
+
+def test_months_are_known_at_the_end_of_a_word() -> None:
+    months = [month for month in range(1, 13) for _ in range(40)] + [99] * 5
+    levels = guess_hierarchy(facts("ideathmon", months), None, 5).hierarchy["groups"]
+    assert levels[0]["1-3"] == ["1", "2", "3"]

@@ -101,6 +101,23 @@ def test_a_column_that_singles_out_and_repeats_without_naming_anybody(suggested:
     assert "Every row is taken for a person" in flat(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "unit"),
+    [
+        ("Vorname", ["Anna", "Ben", "Cem"], "none"),
+        ("email", [f"a{i}@example.org" for i in range(N // 2)], "email"),
+    ],
+)
+def test_identifiers_that_repeat_are_those_of_several_people_or_of_one(
+    suggested: Suggest, name: str, values: list[str], unit: str
+) -> None:
+    """First names are shared, e-mail addresses are not: the policy says so, and is not refused for the question."""
+    found = suggested({**PEOPLE, name: [values[i % len(values)] for i in range(N)]})
+    assert found.policy.columns[name].role == "identifier"
+    assert found.policy.unit == unit
+    assert f"unit: {unit}" in found.text
+
+
 def test_a_table_smaller_than_k(suggested: Suggest) -> None:
     found = suggested({"sex": ["F", "F", "M", "M"]})
     assert "only 4 people" in found.text

@@ -36,12 +36,28 @@ Patienten-Nr KundenNr customer_number numero_paciente usubjid subject_id latitud
 
 QUASI_IDENTIFIERS = {
     "sex": ["sex", "Gender", "patient_sex", "Geschlecht", "sexe", "sexo", "género"],
-    "ethnicity": ["race", "ethnicity", "Ethnic group", "Herkunft", "raza"],
-    "marital-status": ["marital-status", "MaritalStatus", "Familienstand", "état civil", "estado_civil"],
-    "education": ["education", "Schulabschluss", "diplôme", "educacion"],
-    "occupation": ["occupation", "job_title", "Beruf", "Berufsgruppe", "métier", "workclass", "profesion"],
-    "country": ["country", "native-country", "nationality", "Staatsangehörigkeit", "pays", "país"],
-    "place": ["city", "County", "Wohnort", "ville", "municipio", "hospital"],
+    "ethnicity": ["race", "ethnicity", "Ethnic group", "Herkunft", "raza", "RAC1P", "HISP"],
+    "marital-status": [
+        "marital-status",
+        "MaritalStatus",
+        "Familienstand",
+        "état civil",
+        "estado_civil",
+        "MARRIAGE",
+    ],
+    "education": ["education", "Schulabschluss", "diplôme", "educacion", "SCHL"],
+    "occupation": [
+        "occupation",
+        "job_title",
+        "Beruf",
+        "Berufsgruppe",
+        "métier",
+        "workclass",
+        "profesion",
+        "OCCP",
+    ],
+    "country": ["country", "POBP", "native-country", "nationality", "Staatsangehörigkeit", "pays", "país"],
+    "place": ["city", "County", "Wohnort", "ville", "municipio", "hospital", "PUMA"],
     "state": ["state", "region", "Bundesland", "provincia"],
     "language": ["language", "Muttersprache", "langue", "idioma"],
     "household": ["number_of_children", "Kinder", "enfants", "household"],
@@ -56,7 +72,7 @@ SENSITIVE = {
     "result": ["test_result", "score", "lab_result", "Ergebnis", "resultado", "exam_grade"],
     "belief": ["religion", "Konfession"],
     "politics": ["party", "political_opinion", "Partei", "voted"],
-    "money": ["income", "salary-class", "Einkommen", "Gehalt", "salaire", "ingresos"],
+    "money": ["income", "salary-class", "Einkommen", "Gehalt", "salaire", "ingresos", "PINCP"],
     "orientation": ["sexual_orientation"],
     "crime": ["conviction", "Vorstrafe"],
     "genetic": ["genotype"],
@@ -257,7 +273,7 @@ def test_codes_of_an_account_are_no_diagnoses() -> None:
 
 
 def test_a_survey_weight_is_no_body_measure() -> None:
-    for name in ("instance_weight", "fnlwgt", "Sample Weight"):
+    for name in ("instance_weight", "fnlwgt", "Sample Weight", "PWGTP"):
         assert guessed(name, [str(1000 + i % 40) for i in range(400)]).topic == "survey-weight"
     assert guessed("weight", ["60", "70", "80"] * 30).topic == "body"
 

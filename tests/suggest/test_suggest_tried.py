@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
@@ -309,3 +311,22 @@ def test_leaving_a_column_out_is_no_question_of_whose_rows_these_are(tmp_path: P
     loss, halves = Fraction(release.metrics["information-loss"]), 2 * len(fewer.quasi_identifiers)
     assert halves == len(policy.quasi_identifiers), "all columns count as much"
     assert alternatives.loss_with_columns(loss, policy, ["ward", "zip"]) == (loss + 1) / 2
+
+
+@pytest.mark.parametrize("made", [accidents, credit])
+def test_a_busy_machine_and_another_installation_do_not_change_the_policy(
+    made: Callable[[], pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything takes three times as long by any clock; the samples are small, so that slow methods matter."""
+    monkeypatch.setattr(alternatives, "SAMPLED", 300)
+    monkeypatch.setattr(alternatives, "FEWER", 200)
+    path = tmp_path / "table.csv"
+    pyarrow.csv.write_csv(made(), path)
+    usual = mw.suggest_policy(path)
+    for clock in ("process_time", "thread_time", "monotonic", "perf_counter"):
+        real = getattr(time, clock)
+        monkeypatch.setattr(time, clock, lambda real=real: 3 * real())
+    monkeypatch.setenv("MASKWRIGHT_STATE", str(tmp_path / "another installation"))
+    busy = mw.suggest_policy(path)
+    assert busy.text == usual.text
+    assert [a.seconds for a in busy.tried] == [a.seconds for a in usual.tried]

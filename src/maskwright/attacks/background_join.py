@@ -163,12 +163,15 @@ class _LargestShare:
                 f"in a class of theirs the rows with {facts} hold {self.secrets.name(self.code)} most often; each row "
                 "of the person with at most that share of its class, some row with at most the sum",
             )  # fmt: skip
-        rows = "the only row of the class" if self.matching == 1 else f"{self.matching} rows of the class"
+        secret = self.secrets.name(self.code)
+        why = f"{self.matching} rows of the class match, and in this share of them they have {secret}"
+        if self.matching == 1:
+            why = f"only one row of the class matches, and it has {secret}"
         return Belief(
             before=self.secrets.before(self.code),
             after=self.share,
             whom=f"each of those with {in_words(target.grouping, self.group)} of whom it is known: {facts}",
-            why=f"{rows} match, and in this share of them they have {self.secrets.name(self.code)}",
+            why=why,
         )
 
 

@@ -102,7 +102,7 @@ def release_lines(release: Release) -> Iterable[str]:
         yield f"  {'sensitive-distortion':30}{float(release.metrics['sensitive-distortion']):>12.4f}"
     for name in (name for name in release.metrics if METRICS[name].on_request):
         yield f"  {name:30}{float(release.metrics[name]):>12.4f}"
-    if g.search.get("objective") and "score" in g.search:
+    if g.search.get("objective", "information-loss") != "information-loss" and "score" in g.search:
         yield f"  {'best ' + str(g.search['objective']):30}{float(Fraction(g.search['score'])):>12.6f}"
     if release.path:
         yield ""

@@ -43,6 +43,7 @@ LEARNS = (
     "attack RELEASE --adversary learns)"
 )
 GREAT_LOSS = HALF  # of the detail: a release that loses more is published with a warning
+SHARE_LOST = "% of the detail of the quasi-identifiers is lost"  # how a sentence about it ends
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +146,7 @@ class Release(Shown):
         ]
         loss = float(self.metrics.get("information-loss", 0))
         if loss > GREAT_LOSS and not any("one class" in line for line in lines):
-            lines.append(f"{100 * loss:.0f} % of the detail of the quasi-identifiers is lost")
+            lines.append(f"{100 * loss:.0f} {SHARE_LOST}")
         return tuple(lines)
 
     @property

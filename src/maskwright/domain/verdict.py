@@ -65,7 +65,11 @@ class Verdict:
         about += f" in {self.part}" if self.part else ""
         if self.worst is None:
             return f"{self.model}{about}: nothing to measure"
-        sign = "holds" if self.ok else f"FAILS in {len(self.failing)} of {len(self.passes)} groups"
+        sign = (
+            "holds"
+            if self.ok
+            else f"FAILS in {len(self.failing)} of {len(self.passes)} group{'s' if len(self.passes) != 1 else ''}"
+        )
         if self.status is not None and not self.ok:
             sign = "FAILS"  # it is about the release as a whole
         text = f"{self.model}{about} {sign}: worst {self.quantity} {self.measured_text()}, asked {self.bound}"

@@ -49,6 +49,8 @@ from maskwright.methods.optimal_lattice import LISTED, OptimalLattice
 from maskwright.runtime.time_budget import TimeTaken
 
 SLICE = 4096  # tuples or merges between two looks at progress and cancellation
+PAIR_S = 1e-9  # usual seconds for a value of a pair of tuples, with everything that the clustering does
+REPAIR_S = 70e-9  # for a value of a tuple and a model, in a round of repairs
 
 
 class LocalRecoding(Method):
@@ -234,6 +236,7 @@ class LocalRecoding(Method):
     def _run(self, task: Task, work: Clusters, n: int) -> int:
         """The steps of the clustering, with progress. How many tuples were moved?"""
         for lo in range(0, n, SLICE):
+            task.progress.work(PAIR_S * min(SLICE, n - lo) * n * len(task.summary.attributes))
             work.neighbours(lo, lo + SLICE)
             task.progress.share(0.5 * lo / n, "looking for similar rows")
         while work.agglomerate(SLICE):
@@ -311,6 +314,7 @@ class GroupRepair:
             left = int(fail.sum())
             if left == 0:
                 return Repaired(published, True, rounds)
+            self.task.progress.work(REPAIR_S * group_of.size * len(self.allowed) * len(self.task.search))
             merged = _Round(self, published, fail, order).merged()
             if merged is None:
                 return Repaired(published, False, rounds)

@@ -110,6 +110,7 @@ VOID = {
     "widest": "no guarantee: a strict cut that was refused because of values exposes rows next to the median",
     "fallback": "no guarantee: several cuts that were refused because of values tell together which rows hold them",
 }
+CUT_S = 30e-9  # usual seconds for a value of a tuple, in a step that cuts all groups
 CELLS = 1 << 20  # whose ranges are looked at at a time
 
 
@@ -485,6 +486,7 @@ class Cutter:
         cell = len(order) if self.crossed else 0
         while len(groups.lo) and (plan is None or step < len(plan)):
             task.progress.check()
+            task.progress.work(CUT_S * self.codes.size)
             parts = 2 if plan is None else plan[step]
             order, accepted, failed, bounds, along = self._cut(order, groups, parts, cell)
             refused = failed & ~accepted if self.crossed else np.zeros_like(accepted)

@@ -11,6 +11,7 @@ That *anytime search* is `_lattice/anytime.py`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -23,7 +24,7 @@ from maskwright.domain.method import Decisions, Method, Rival, RowShare, Task
 from maskwright.domain.rules import Rule
 from maskwright.domain.unmet_requirements import refuse_no_rows
 from maskwright.domain.verdict import plain_number
-from maskwright.errors import MaskwrightError, NotVerified, PolicyNotMet
+from maskwright.errors import Cancelled, MaskwrightError, NotVerified, PolicyNotMet
 from maskwright.kernels.compiled import CompiledChecker
 from maskwright.kernels.node_check import Check, Checks, LatticeColumn, NodeProblem, node_checker
 from maskwright.methods._lattice import infeasibility
@@ -35,6 +36,19 @@ from maskwright.methods._lattice.objectives import Bounds, Objective, ObjectiveN
 from maskwright.methods._lattice.sweep import FastSearch, LatticeSearch, SearchResult, Stop
 from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_stars_in_buckets
 from maskwright.runtime.time_budget import TimeBudget, TimeTaken
+
+
+class Counted:
+    """Checks whose work is counted."""
+
+    def __init__(self, checks: Checks, work: Callable[[], None]) -> None:
+        self.checks, self.work = checks, work
+        self.kills = checks.kills
+
+    def check(self, places: tuple[int, ...]) -> Check:
+        """Check a node, after its work was counted."""
+        self.work()
+        return self.checks.check(places)
 
 
 class Screened:
@@ -53,6 +67,20 @@ class Screened:
         return self.models.check(places) if first.feasible else first
 
 
+def _counted(task: Task, checks: Checks) -> Checks:
+    """The checks; counted, where work is."""
+    if not task.progress.counts_work:
+        return checks
+    by_kernel = isinstance(checks, CompiledChecker)
+    usual_s = task.summary.n_tuples * len(task.summary.codes) * (CHECK_S if by_kernel else MODEL_CHECK_S)
+    return Counted(checks, lambda: task.progress.work(ANY_CHECK_S + usual_s))
+
+
+FAST_CHECK_S = 0.5e-9  # usual seconds for a value of a tuple, in a check of a node without Python in between
+ANY_CHECK_S = 50e-6  # usual seconds of any other check, and for each value:
+CHECK_S = 1e-9  # in a check by a kernel
+MODEL_CHECK_S = 10e-9  # in a check by the models themselves
+FAST_S = 1.0  # usual seconds of a counted search through a whole lattice
 LISTED = 400_000  # lattices up to this size are searched to the end
 # for larger ones, unless the policy says otherwise: some seconds, and one more for so many codes of tuples, because
 # what a check takes, and all other work, grows with them
@@ -199,16 +227,25 @@ class OptimalLattice(NodeSearch):
         listed = lattice.n_nodes <= LISTED
         budget = self.budget_s if listed else self._seconds(task)
         stop = Stop(time=None if budget is None else TimeBudget(budget, time.monotonic))
+        cells, counted = max(1, task.summary.n_tuples * len(task.summary.codes)), task.progress.counts_work
+        if counted:
+            stop = Stop(checks=max(1, int(FAST_S / (FAST_CHECK_S * cells))) if listed else None)
 
         def _watch(text: str, share: float) -> None:
             task.progress.share(share, text)
 
         checks = self.checks(task, lattice, problem)
+        if counted and not (listed and isinstance(checks, CompiledChecker)):
+            checks = _counted(task, checks)
         if not listed:
             project = partial(self._project, task, problem.limit)
             return Anytime(lattice, bounds, checks, problem.limit, _watch, project).run(stop)
         if isinstance(checks, CompiledChecker):
-            return FastSearch(lattice, bounds, checks, _watch).run(stop)
+            found = FastSearch(lattice, bounds, checks, _watch).run(stop)
+            task.progress.work(FAST_CHECK_S * cells * found.checked)
+            if counted and found.best is None and not found.complete:
+                raise Cancelled("not found by the work that is allowed")
+            return found
         return LatticeSearch(lattice, bounds, checks, problem.limit, _watch).run(stop)
 
     def _seconds(self, task: Task) -> float:
@@ -233,7 +270,7 @@ class OptimalLattice(NodeSearch):
         factors = tuple(f if chosen is None or a in chosen else 0 for a, f in enumerate(whole.factors))
         objective = replace(whole, factors=factors)
         problem = self.problem(task, lattice, objective, limit)
-        checks = Relaxed(self.checks(task, lattice, problem), limit)
+        checks = Relaxed(_counted(task, self.checks(task, lattice, problem)), limit)
         bounds = Bounds(objective, lattice, problem.least, summary)
         return LatticeSearch(lattice, bounds, checks, limit, lambda text, share: task.progress.check())
 

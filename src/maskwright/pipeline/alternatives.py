@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from maskwright.domain.exact import text_of
-from maskwright.domain.release import Release
+from maskwright.domain.release import SHARE_LOST, Release
 from maskwright.engines import engine_for
 from maskwright.errors import (
     Cancelled,
@@ -42,7 +42,11 @@ from maskwright.runtime.time_budget import TimeBudget
 
 SAMPLED = 20_000  # rows: of a larger table so many are drawn for attempts
 FEWER = 8_000  # rows: so many are drawn for attempts with a slow method
-BUDGET_S = 16.0  # of processor time for all attempts on a table
+# Seconds are counted, not measured: what a method does, times what that usually takes. So the same table gets the same
+# policy on a busy machine, too. Only what takes many times as long, or counts nothing, is given up by the clock.
+BUDGET_S = 16.0  # of usual processor time for all attempts on a table
+BEGIN_S, CELL_S = 0.1, 1e-6  # usual seconds of every attempt, and of each of its cells
+MARGIN = 5  # times the usual time may be taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,8 @@ class Attempt:
         worst_columns: quasi-identifiers by what is lost of them, the most first.
         refusal: why there is no release.
         finished: it was not given up for its time.
-        seconds: of processor time that it took.
+        seconds: of processor time that it usually takes.
+        combinations: of the quasi-identifiers, in what it was tried on.
         fewer: it was tried on fewer rows than others, of which every method keeps less.
     """
 
@@ -75,6 +80,7 @@ class Attempt:
     refusal: str = ""
     finished: bool = True
     seconds: float = 0.0
+    combinations: int = 0
     fewer: bool = False
 
     @property
@@ -96,6 +102,11 @@ class Attempt:
     def kept(self) -> str:
         """What is kept of the detail of the quasi-identifiers, for people."""
         return "" if self.loss is None else f"{100 * (1 - float(self.loss)):.0f} %"
+
+    @property
+    def also_lost(self) -> tuple[str, ...]:
+        """The drawbacks that do not follow from what is kept."""
+        return tuple(line for line in self.drawbacks if not line.endswith(SHARE_LOST))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, with the whole policy."""
@@ -120,12 +131,16 @@ class Attempts:
     def __init__(
         self, job: Job, cancelled: Callable[[], bool] | None = None, budget_s: float = BUDGET_S
     ) -> None:
-        self.time, self.stopped = TimeBudget(budget_s, time.process_time), cancelled
+        self.done = 0.0  # usual seconds
+        self.time, self.stopped = TimeBudget(budget_s, lambda: self.done), cancelled
         self.rows, self.sampled, self.fingerprint, self.tried = 0, 0, "", list[Attempt]()
         self.job = replace(job, attacks=(), metrics=(), destination=None, into=None, overwrite=False)
-        self.trials = Trials(self._on_sample(SAMPLED), cancelled=self._is_over)
+        self._one, self._clock = (
+            self.time,
+            TimeBudget(budget_s, time.process_time),
+        )  # of the attempt that goes on
+        self.trials = Trials(self._on_sample(SAMPLED), None, self._is_over, self._work)
         self.on_fewer: Trials | None = None
-        self._one = self.time  # that of the attempt that goes on
 
     def _on_sample(self, most: int) -> Job:
         """The job on so many rows of the table; on all of them where a sample of nearly all would save nothing."""
@@ -134,6 +149,7 @@ class Attempts:
             engine.allow(MemoryBudget.of(self.job.memory).engine())
             table = engine.open(self.job.source, reading_options(self.job.policy))
             self.rows, self.fingerprint = engine.count(table), engine.fingerprint(table)
+            self.columns = len(table.columns)
             if self.rows <= most + most // 4:
                 return self.job
             if most == SAMPLED:
@@ -148,7 +164,11 @@ class Attempts:
         return max(1.0, self.sampled / FEWER)
 
     def _is_over(self) -> bool:
-        return self._one.is_over or bool(self.stopped and self.stopped())
+        late = self._clock.spent > self._one.seconds + MARGIN * self._one.spent
+        return self._one.is_over or late or bool(self.stopped and self.stopped())
+
+    def _work(self, usual_s: float) -> None:
+        self.done += usual_s
 
     def attempt(
         self,
@@ -158,13 +178,17 @@ class Attempts:
         most_s: float | None = None,
         fewer: bool = False,
     ) -> Attempt:
-        """Try a policy, for at most so many seconds of processor time; `fewer`: on fewer rows than the others."""
+        """Try a policy, for at most so many usual seconds of processor time; `fewer`: on fewer rows than the others."""
         left = self.time.left
-        self._one = TimeBudget(min(left, most_s or left), time.process_time)
+        self._one, self._clock = (
+            TimeBudget(min(left, most_s or left), self.time.clock),
+            TimeBudget(0, time.process_time),
+        )
         fewer = fewer and self.times_fewer > 1
+        self._work(BEGIN_S + CELL_S * self.columns * (FEWER if fewer else self.sampled or self.rows))
         found = Attempt(policy, change, asks_less, fewer=fewer)
         if fewer and self.on_fewer is None:
-            self.on_fewer = Trials(self._on_sample(FEWER), cancelled=self._is_over)
+            self.on_fewer = Trials(self._on_sample(FEWER), None, self._is_over, self._work)
         trials = self.on_fewer if fewer and self.on_fewer is not None else self.trials
         try:
             found = _measured_attempt(found, trials.release(policy))
@@ -180,10 +204,10 @@ class Attempts:
         self.tried.append(found)
         return found
 
-    @property
-    def times(self) -> float:
-        """How many times as many rows the table has as what was tried."""
-        return self.rows / self.sampled if self.sampled else 1.0
+    def times(self, combinations: int) -> float:
+        """How many times as many combinations of quasi-identifiers the table has as the sample that was tried."""
+        seen = max((a.combinations for a in self.tried if not a.fewer), default=0)
+        return max(1.0, combinations / seen) if self.sampled and seen else 1.0
 
     def basis(self) -> str:
         """What the attempts were made on, in words."""
@@ -206,6 +230,7 @@ def _measured_attempt(attempt: Attempt, release: Release) -> Attempt:
         loss=Fraction(release.metrics["information-loss"]),
         drawbacks=release.great_losses,
         reasons=release.loss_reasons,
+        combinations=g.summary.n_tuples,
         published=Fraction(g.published_rows, max(1, g.summary.n_rows)),
         worst_columns=tuple(sorted(lost.items(), key=lambda item: -item[1])),
     )
@@ -242,7 +267,7 @@ class Alternatives:
             rows = "" if share > MOST_ROWS else f" in {share:.1f} % of the rows"
             asks = "asks for less: " if attempt.asks_less else ""
             yield f"  {number}  keeps {attempt.kept:>5} of the detail{rows}: {asks}{attempt.change}"
-            yield from (f"     but {line}" for line in attempt.drawbacks)
+            yield from (f"     but {line}" for line in attempt.also_lost)
 
     def as_list(self) -> list[dict[str, Any]]:
         """For JSON: each with its whole policy."""

@@ -54,9 +54,10 @@ class Trials:
         job: Job,
         on_event: Callable[[Event], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
+        on_work: Callable[[float], None] | None = None,
     ) -> None:
         self.job = replace(job, destination=None, trial=True)
-        self.on_event, self.cancelled = on_event, cancelled
+        self.on_event, self.cancelled, self.on_work = on_event, cancelled, on_work
         self._open: dict[str, tuple[Run, Prepared]] = {}
 
     def fingerprint(self, policy: Policy) -> str:
@@ -74,7 +75,7 @@ class Trials:
         Measured on the grouping: there is no table to recount. A release that is made later is recounted then.
         """
         job = replace(self.job, policy=policy)
-        progress = Progress(self.on_event, self.cancelled)
+        progress = Progress(self.on_event, self.cancelled, self.on_work)
         key = _read_alike(policy)
         if key not in self._open:
             first = Run(job, progress, disk.scratch_folder())

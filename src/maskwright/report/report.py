@@ -121,7 +121,7 @@ def _worst(release: Release) -> Markup:
     worst, attack = found.beliefs.worst, ATTACKS[found.beliefs.attack]
     what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
     figure = tag(
-        "p", share_text(worst.upper), tag("span", what),
+        "p", f"{'at most ' if worst.upper > worst.after else ''}{share_text(worst.upper)}", tag("span", what),
         tag("span", f"{found.beliefs.earlier}: {share_text(worst.before)}"), class_="figure",
     )  # fmt: skip
     status = LABELS[found.status] if attack.about == "values" else found.status
@@ -159,7 +159,7 @@ def _figures(release: Release) -> Markup:
         ),
         (f"{sum(g.suppressed_rows for g in parts):,}", "rows suppressed"),
         (f"{sum(g.classes.n for g in parts):,}", "classes of people with the same quasi-identifiers"),
-        (f"{float(release.metrics['information-loss']):.1%}", "information loss (0% = nothing lost)"),
+        (percent_text(release.metrics["information-loss"]), "information loss (0 % = nothing lost)"),
     ]
     return tag(
         "div",

@@ -40,9 +40,12 @@ class Progress:
         self,
         on_event: Callable[[Event], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
+        on_work: Callable[[float], None] | None = None,
     ) -> None:
+        """`on_work` is told what methods count of their work; then no search ends by the clock."""
         self._on_event = on_event
         self._cancelled = cancelled
+        self._on_work = on_work
         self._one_at_a_time = threading.RLock()
         self._forecast = Forecast({})
         self._begin = self._shared = self._reached = 0.0
@@ -78,6 +81,17 @@ class Progress:
             self._reached = max(self._reached, found.share)  # what was said to be done is not taken back
             data = {} if found.left is None else {"left": round(found.left, 1)}
             self._tell(Event("progress", in_words(found.left), share=self._reached, data=data))
+
+    @property
+    def counts_work(self) -> bool:
+        """Whether a search ends by the work that is counted, and not by the clock: the same one on every machine."""
+        return self._on_work is not None
+
+    def work(self, usual_s: float) -> None:
+        """So much is done, counted and not measured: the seconds that it usually takes. Then stop if asked to."""
+        if self._on_work is not None:
+            self._on_work(usual_s)
+            self.check()
 
     def note(self, text: str, **data: Any) -> None:
         """Tell something the user should know, and remember it."""

@@ -28,12 +28,12 @@ from maskwright.suggest.hierarchy_guess import (
     ready_hierarchy,
 )
 from maskwright.suggest.merged_values import FEWEST, IN_GROUPS, MOST, similar_values_merged
-from maskwright.suggest.mess import Mess, find_mess, length_notes
+from maskwright.suggest.mess import Length, Mess, find_mess, lengths_on_offer
 from maskwright.suggest.presets import DEFAULT_K, PRESETS, Preset, find_preset
 from maskwright.suggest.profile import ColumnProfile, Facts, look_at, look_at_all
 from maskwright.suggest.roles import guess_role
 from maskwright.suggest.sections import ELLS, METHODS, Demand, Draft, how_unique, policy_text, yaml_flow
-from maskwright.suggest.topics import UNIT_KEYS
+from maskwright.suggest.topics import OF_ONE_PERSON, UNIT_KEYS
 from maskwright.suggest.uniqueness import Uniqueness, measure_uniqueness
 
 __all__ = ["PRESETS", "Answers", "ColumnProfile", "Preset", "Suggestion", "Uniqueness", "suggest_for_table"]
@@ -108,6 +108,7 @@ class Seen(NamedTuple):
         profiles: what is guessed from them.
         table: with its messy columns prepared.
         mess: what is wrong with which column.
+        lengths: that could be published in place of dates.
     """
 
     rows: int
@@ -115,6 +116,7 @@ class Seen(NamedTuple):
     profiles: list[ColumnProfile]
     table: Table
     mess: list[Mess]
+    lengths: list[Length]
 
 
 def profile_table(
@@ -146,11 +148,11 @@ def profile_table(
         for p in profiles
         if p.name in found and (found[p.name].steps or p.role == "sensitive")
     }
-    lengths = length_notes(profiles, facts)
-    profiles = [
-        replace(p, notes=(*notes.get(p.name, ()), *p.notes, *lengths.get(p.name, ()))) for p in profiles
-    ]
-    return Seen(rows, facts, profiles, ready, mess)
+    lengths = lengths_on_offer(profiles, facts)
+    for offer in lengths:
+        notes[offer.dates[-1]] = (*notes.get(offer.dates[-1], ()), offer.note)
+    profiles = [replace(p, notes=(*notes.get(p.name, ()), *p.notes)) for p in profiles]
+    return Seen(rows, facts, profiles, ready, mess, lengths)
 
 
 def _with_similar_values(
@@ -205,7 +207,7 @@ def suggest_from(
     unit = _unit(profiles, rows)
     draft = Draft(
         name, rows, find_preset(preset), profiles, facts, uniqueness, unit, reading or Reading(),
-        seen.mess, seen.table.repairs, advice=tuple(answers.reasons()) if answers else (),
+        seen.mess, seen.lengths, seen.table.repairs, advice=tuple(answers.reasons()) if answers else (),
         own=_same_for_each_person(engine, seen.table, unit, known),
     )  # fmt: skip
     tried: tuple[Attempt, ...] = ()
@@ -221,6 +223,7 @@ def _policy_of(draft: Draft) -> Policy:
 
 SLOW_S = {"optimal-lattice": 3.0}  # of processor time: an attempt that takes longer is given up
 LONGEST_S = 8.0  # for the others
+TRIED_SEED = 1  # of attempts, of which nothing is published: they are the same in every installation
 LAST_S = 4.0  # are kept for a last attempt without the columns of which nothing is left
 LONG_S = 60.0  # whoever waits longer is told before
 PATIENCE_S = 300.0  # nobody is to wait longer for a first release where another one keeps nearly as much
@@ -246,7 +249,7 @@ REMEMBERED = (
 def _tried(draft: Draft, source: Any, methods: Sequence[str]) -> tuple[Draft, tuple[Attempt, ...]]:
     """The draft with the strictest choice that keeps detail, as tried on the table; and all that was tried."""
     try:
-        attempts = Attempts(Job(source, _policy_of(draft)))
+        attempts = Attempts(Job(source, _policy_of(draft), seed=TRIED_SEED))
     except MaskwrightError as problem:
         untried = replace(draft.choice, words=(f"Not tried on the table: {problem}",))
         return replace(draft, choice=untried), ()
@@ -258,8 +261,8 @@ def _tried(draft: Draft, source: Any, methods: Sequence[str]) -> tuple[Draft, tu
                 tried.attempt(choice)
             if not draft.protects or any(_enough(a, sampled) for c, a in found.items() if c.ell == ell):
                 break
-        best = _chosen(found, sampled)
-        chosen = None if best is None else _sooner(found, best, attempts.times, sampled)
+        best, times = _chosen(found, sampled), attempts.times(draft.uniqueness.combinations)
+        chosen = None if best is None else _sooner(found, best, times, sampled)
         spared, sparing = (
             ((), None) if chosen is None else _without_lost_columns(draft, chosen, found, attempts)
         )
@@ -269,7 +272,7 @@ def _tried(draft: Draft, source: Any, methods: Sequence[str]) -> tuple[Draft, tu
         reasons = "; ".join(f"{a.change}: {a.refusal}" for a in found.values())
         refused = f"! Nothing that was tried on {attempts.basis()} could be published: {reasons}"
         return replace(draft, choice=replace(draft.choice, words=(refused,))), tuple(attempts.tried)
-    words = _what_was_tried(found, chosen, attempts.basis(), attempts.times, sparing)
+    words = _what_was_tried(found, chosen, attempts.basis(), times, sparing)
     if sparing is not None:
         words = (_without_these(spared, sparing), *words)
     return replace(draft, choice=replace(chosen, words=words), left_out=spared), tuple(attempts.tried)
@@ -372,7 +375,7 @@ def _chosen(found: dict[Demand, Attempt], sampled: bool) -> Demand | None:
 
 
 def _whole_table_s(choice: Demand, attempt: Attempt, times: float) -> float:
-    """The seconds that an attempt would take on the whole table, which has so many times as many rows."""
+    """The seconds that an attempt would take on the whole table, which has so many times as many combinations."""
     return attempt.seconds * times ** GROWS.get(choice.method, 1)
 
 
@@ -400,13 +403,13 @@ def _what_was_tried(
         if attempt.loss is None:
             lines.append(f"- {attempt.change}: {attempt.refusal.split(';')[0]}")
         elif choice != chosen:
-            less = f"; {'; '.join(attempt.drawbacks)}" if attempt.drawbacks else ""
+            less = f"; {'; '.join(attempt.also_lost)}" if attempt.also_lost else ""
             lines.append(f"- {attempt.change}: keeps {attempt.kept}{less}")
     stricter = sorted({c.ell for c in found if c.ell > chosen.ell}, reverse=True)
     if stricter:
         sure = (
             f" (on this sample {100 * (1 - float(SURE_LOSS)):.0f} %, to be sure of the whole table)"
-            if times > 1
+            if basis.startswith("a sample")
             else ""
         )
         lines.append(
@@ -416,9 +419,14 @@ def _what_was_tried(
     weaker = [a for c, a in found.items() if c.ell < chosen.ell and (a.loss or 1) < (best.loss or 0)]
     if weaker and not best.useful:
         least = min(weaker, key=lambda a: a.loss or 1)
+        here = min(
+            (a for c, a in found.items() if c.ell == chosen.ell and a.loss is not None),
+            key=lambda a: a.loss or 0,
+        )
+        beside = "" if here is best else f", {here.change} {here.kept}"
         lines.append(
             "Nothing that was tried keeps half of the detail and something of every column, and a weaker requirement "
-            f"hardly helps: {least.change} would keep {least.kept}."
+            f"hardly helps: {least.change} would keep {least.kept}{beside}."
         )
     for choice, attempt in found.items():
         seconds, better = _whole_table_s(choice, attempt, times), (attempt.loss or 1) < (best.loss or 0)
@@ -486,5 +494,8 @@ def _same_for_each_person(
 
 def _unit(profiles: Sequence[ColumnProfile], rows: int) -> str | None:
     """The column that tells persons apart, where some have several rows."""
-    several = [p for p in profiles if p.topic in UNIT_KEYS and not p.missing and 1 < p.distinct < rows]
-    return max(several, key=lambda p: p.distinct).name if several else None
+    for keys in (UNIT_KEYS, OF_ONE_PERSON):
+        several = [p for p in profiles if p.topic in keys and not p.missing and 1 < p.distinct < rows]
+        if several:
+            return max(several, key=lambda p: p.distinct).name
+    return None

@@ -25,6 +25,7 @@ SPARSE = 1000
 # Whole numbers with so few values may be codes, which intervals would mix; so are more of them, where the name says so.
 CODES, MOST_CODES = 12, 60
 MONTH_WORDS = frozenset(("month", "monat", "mois", "mes", "mese"))
+MONTH_ENDS = ("month", "monat", "mon")
 CODED_TOPICS = {"sex", "ethnicity", "marital-status", "country", "state", "place", "language", "occupation"}
 CODED_WORDS = frozenset(
     ["code", "status", "type", "kind", "class", "category", "group", "fips", "reason", "cause"]
@@ -64,7 +65,7 @@ class ReadyMatch:
 READY = (
     ReadyMatch("countries", "country", alone=8),
     ReadyMatch("us-states", "state", alone=10, numbered=frozenset({"state", "fips", "istatenum"})),
-    ReadyMatch("isced", "education"),
+    ReadyMatch("isced", "education", numbered=frozenset({"isced"})),
     ReadyMatch("zip-us", "postcode", frozenset({"zip", "zipcode"})),
     ReadyMatch("soc-2018", "occupation", alone=5),
     ReadyMatch("isco-08", "occupation", frozenset({"isco"})),
@@ -120,9 +121,8 @@ def _without_library(facts: Facts, topic: str | None, k: int) -> Coarsening:
     if numbers is None:
         return fitting_or_suppressed(facts, _words(facts))
     if may_be_codes(facts, topic):
-        return fitting_or_suppressed(
-            facts, replace(_words(facts), notes=(AS_CODES,) if facts.distinct > 2 else ())
-        )
+        amounts = facts.distinct > 2 and topic not in CODED_TOPICS
+        return fitting_or_suppressed(facts, replace(_words(facts), notes=(AS_CODES,) if amounts else ()))
     spec = nested_intervals(numbers, facts.counts, topic, k)
     if spec is None:
         return Coarsening(SUPPRESS)
@@ -133,7 +133,11 @@ def _without_library(facts: Facts, topic: str | None, k: int) -> Coarsening:
 
 def months_merged(facts: Facts) -> dict[str, Any] | None:
     """Groups of the twelve months by quarter and by half-year; None where a column does not hold months."""
-    if not MONTH_WORDS & set(name_parts(facts.name)) or not facts.complete:
+    words = name_parts(facts.name)
+    if (
+        not (MONTH_WORDS & set(words) or any(word.endswith(MONTH_ENDS) for word in words))
+        or not facts.complete
+    ):
         return None
     months = [v for v in facts.values if v.isdecimal() and 1 <= int(v) <= 12]
     others = sorted(set(facts.values) - set(months))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,16 +28,45 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True)
 class Mess:
-    """What is done to a messy column, as the policy writes it, and what to check by hand."""
+    """What is done to a messy column, and what to check by hand."""
 
     column: str
     steps: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()  # of the texts in `missing`, those that mean it in any column
+    gone: int = 0  # rows with the others
 
     @property
     def preparation(self) -> Preparation:
         """The steps as settings."""
         return Preparation.model_validate(self.steps)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The steps as the policy writes them: texts that mean missing in any column stand elsewhere."""
+        own = [text for text in self.steps.get("missing", ()) if text not in self.tokens]
+        others = {key: value for key, value in self.steps.items() if key != "missing"}
+        return {**({"missing": own} if own else {}), **others}
+
+
+@dataclass(frozen=True)
+class Length:
+    """A length that can be published in place of dates: its column, what it is computed from, and why."""
+
+    column: str
+    dates: tuple[str, ...]
+    between: Mapping[str, Any]
+    widths: tuple[int, ...]
+    why: str
+
+    @property
+    def note(self) -> str:
+        """What is said beside the last of the dates."""
+        lines = "the # before its two lines (under prepare and under columns)"
+        instead = (
+            f"{'it' if len(self.dates) == 1 else 'them'}, put one before {' and before '.join(self.dates)}"
+        )
+        return f"{self.why}; to publish {self.column}, take away {lines}, and to leave out {instead}"
 
 
 def find_mess(facts: Facts) -> Mess | None:
@@ -48,14 +76,16 @@ def find_mess(facts: Facts) -> Mess | None:
     if not facts.values or looks_identifying(facts):
         return None
     values = dict(zip(facts.values, facts.counts, strict=True))
-    if key == "postcode":
-        return _codes(facts, values)
-    if facts.kind != "text":
+    found = _codes(facts, values) if key == "postcode" else None
+    if key != "postcode" and facts.kind == "text":
+        found = _dates(facts, values, key) or _numbers(facts, values, key) or _words(facts, values, key)
+    if found is None:
         return None
-    return _dates(facts, values, key) or _numbers(facts, values, key) or _words(facts, values, key)
+    gone = sum(values.get(text, 0) for text in found.steps.get("missing", ()))
+    return replace(found, tokens=facts.tokens, gone=gone)
 
 
-def length_notes(profiles: Sequence[ColumnProfile], facts: Sequence[Facts]) -> dict[str, tuple[str, ...]]:
+def lengths_on_offer(profiles: Sequence[ColumnProfile], facts: Sequence[Facts]) -> list[Length]:
     """What could be published in place of days: an age for a date of birth, the time between two other dates."""
     days = [
         (p, min(f.values), max(f.values))
@@ -64,28 +94,18 @@ def length_notes(profiles: Sequence[ColumnProfile], facts: Sequence[Facts]) -> d
     ]
     born = next((p.name for p, _, _ in days if p.topic == "birth-date"), None)
     others = sorted((first, last[:10], p.name) for p, first, last in days if p.name != born)
-    taken, notes = {p.name for p in profiles}, dict[str, tuple[str, ...]]()
+    taken, offers = {p.name for p in profiles}, list[Length]()
     if born is not None and others and "age" not in taken:
-        span = f"from: {json.dumps(born, ensure_ascii=False)}, to: {max(last for _, last, _ in others)}, unit: years"
-        notes[born] = (
-            f"an age reveals less than a date of birth: {_new_column('age', span, '[5, 10, 20]')}",
+        last_day = max(last for _, last, _ in others)
+        why = f"an age reveals less than {born}; it is counted on the last day in the table"
+        offers.append(
+            Length("age", (born,), {"from": born, "to": last_day, "unit": "years"}, (5, 10, 20), why)
         )
     if len(others) == 2 and "days" not in taken:
-        start, end = (json.dumps(name, ensure_ascii=False) for _, _, name in others)
-        span = f"from: {start}, to: {end}"
-        notes[others[1][2]] = (
-            f"if something lasted from {start} to {end}, its length reveals less than the two dates: "
-            + _new_column("days", span, "[7, 28]"),
-        )
-    return notes
-
-
-def _new_column(name: str, span: str, widths: str) -> str:
-    """How a policy publishes a length in place of the dates that it is computed from."""
-    return (
-        f"under prepare write {name}: {{between: {{{span}}}, otherwise: missing}}, under columns {name}: {{role: "
-        f"quasi-identifier, hierarchy: {{intervals: {widths}}}}}, and leave the dates out of columns"
-    )
+        start, end = (name for _, _, name in others)
+        why = f"if something lasted from {start} to {end}, its length reveals less than the two dates"
+        offers.append(Length("days", (start, end), {"from": start, "to": end}, (7, 28), why))
+    return offers
 
 
 def _codes(facts: Facts, values: Mapping[str, int]) -> Mess | None:

@@ -9,7 +9,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,9 +19,11 @@ from maskwright.domain.exact import percent_text
 from maskwright.engines.base import Reading
 from maskwright.policy.policy import ONE_ROW_EACH
 from maskwright.prepare import Repair
-from maskwright.suggest.mess import Mess
+from maskwright.prepare.repairs import MISSING
+from maskwright.suggest.mess import Length, Mess
 from maskwright.suggest.presets import DEFAULT_K, Preset
 from maskwright.suggest.profile import ColumnProfile, Facts
+from maskwright.suggest.topics import OF_ONE_PERSON, UNIT_KEYS
 from maskwright.suggest.uniqueness import MOST_LEFT_OUT, Uniqueness
 
 WIDTH = 108
@@ -146,10 +148,10 @@ ELLS = (
     Fraction(10, 9),
 )  # of simple l-diversity, the strictest first
 SHARES = {
-    Fraction(3): "one in 3",
-    Fraction(2): "one in 2",
-    Fraction(3, 2): "two in 3",
-    Fraction(10, 9): "nine in 10",
+    Fraction(3): "one in three",
+    Fraction(2): "one in two",
+    Fraction(3, 2): "two in three",
+    Fraction(10, 9): "nine in ten",
 }
 SUPPRESSION = "0.02"
 METHODS: dict[str, dict[str, Any]] = {
@@ -194,6 +196,7 @@ class Draft:
     unit: str | None
     reading: Reading
     mess: Sequence[Mess] = ()
+    lengths: Sequence[Length] = ()
     repairs: Sequence[Repair] = ()
     choice: Demand = field(default_factory=Demand)
     advice: Sequence[str] = ()
@@ -321,8 +324,8 @@ def _repaired(draft: Draft) -> list[str]:
 
 
 def _unit(draft: Draft) -> list[str]:
-    unnamed = [p for p in draft.with_role("identifier") if p.topic in (None, "survey-weight")]
-    repeated = [p.name for p in unnamed if 0 < p.distinct < draft.rows - p.missing]
+    shared = [p for p in draft.with_role("identifier") if p.topic not in UNIT_KEYS | OF_ONE_PERSON]
+    repeated = [p.name for p in shared if 0 < p.distinct < draft.rows - p.missing]
     if draft.unit is None and repeated:
         why = (
             f"! Every row is taken for a person of its own, although values of {', '.join(repeated)} occur in several "
@@ -340,7 +343,11 @@ def _unit(draft: Draft) -> list[str]:
 
 def _missing(draft: Draft) -> list[str]:
     used = [f for p, f in zip(draft.profiles, draft.facts, strict=True) if p.role != "identifier"]
-    tokens = list(dict.fromkeys((*draft.reading.missing, *(token for f in used for token in f.tokens))))
+    found = (
+        *(token for f in used for token in f.tokens),
+        *(token for m in _repaired_columns(draft) for token in m.tokens),
+    )
+    tokens = list(dict.fromkeys((*draft.reading.missing, *found)))
     lines: list[str] = []
     if tokens:
         lines += comment_lines(
@@ -354,17 +361,22 @@ def _missing(draft: Draft) -> list[str]:
             )
     perhaps = [f for f in used if set(f.perhaps) - set(tokens)]
     if perhaps:
-        found = "; ".join(f"{_names([v for v in f.perhaps if v not in tokens])} in {f.name}" for f in perhaps)
-        lines += comment_lines(f"These may mean missing as well; if so, add them to missing.tokens: {found}")
+        where = "; ".join(f"{_names([v for v in f.perhaps if v not in tokens])} in {f.name}" for f in perhaps)
+        lines += comment_lines(f"These may mean missing as well; if so, add them to missing.tokens: {where}")
     if tokens:
         lines.append(f"missing: {{tokens: {yaml_flow(tokens, numbers=False, indent=2)}, rows: keep}}")
     return lines
 
 
-def _prepare(draft: Draft) -> list[str]:
-    """What is done to messy columns, with the rows of each kind."""
+def _repaired_columns(draft: Draft) -> list[Mess]:
+    """The messy columns that are published."""
     role = {p.name: p.role for p in draft.profiles}
-    mess = [m for m in draft.mess if role[m.column] != "identifier"]
+    return [m for m in draft.mess if role[m.column] != "identifier"]
+
+
+def _prepare(draft: Draft) -> list[str]:
+    """What is done to messy columns, with the rows of each kind; and what could be published in place of dates."""
+    mess = [(m, steps) for m in _repaired_columns(draft) if (steps := m.written)]
     lines: list[str] = []
     if mess:
         lines += comment_lines(
@@ -372,10 +384,22 @@ def _prepare(draft: Draft) -> list[str]:
             "`otherwise: refuse` in place of `missing` the table is refused instead."
         )
         lines.append("prepare:")
-    for m in mess:
-        found = [r.text for r in draft.repairs if r.column == m.column]
+    elif draft.lengths:
+        lines += [
+            "# Nothing is messy. If you want one of these columns, take away the # before prepare, too.",
+            "# prepare:",
+        ]
+    for m, steps in mess:
+        found = [
+            replace(r, rows=m.gone).text if r.what == MISSING else r.text
+            for r in draft.repairs
+            if r.column == m.column and (r.what != MISSING or m.gone)
+        ]
         lines += comment_lines("; ".join(found) or "nothing to repair", 2, "  ")
-        lines.append(f"  {yaml_scalar(m.column)}: {yaml_flow(m.steps)}")
+        lines.append(f"  {yaml_scalar(m.column)}: {yaml_flow(steps)}")
+    for offer in draft.lengths:
+        lines += comment_lines(offer.note, 2, "  ")
+        lines.append(f"  # {offer.column}: {yaml_flow({'between': offer.between, 'otherwise': 'missing'})}")
     return lines
 
 
@@ -396,6 +420,10 @@ def _columns(draft: Draft) -> list[str]:
             first = next(i for i, line in enumerate(found) if not line.lstrip().startswith("#"))
             found = [*found[:first], *comment_lines(LEFT_OUT, 2, "  "), *_commented(found[first:])]
         lines += found
+        for offer in draft.lengths:
+            if offer.dates[-1] == profile.name:
+                entry = {"role": "quasi-identifier", "hierarchy": {"intervals": list(offer.widths)}}
+                lines.append(f"  # {offer.column}: {yaml_flow(entry)}")
     return lines
 
 

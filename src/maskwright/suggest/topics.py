@@ -18,6 +18,9 @@ from maskwright.policy.policy import Role
 
 Section = Literal["identifiers", "free text", "topics"]
 UNIT_KEYS = frozenset({"person-number", "record-number"})
+OF_ONE_PERSON = frozenset(
+    {"official-number", "insurance-number", "email"}
+)  # names, telephones and accounts are shared
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ class Anytime(LatticeSearch):
         """Ways to cut the columns into parts: small parts first, then larger ones, largest columns together or not."""
         shape = self.lattice.shape
         by_size = sorted(range(len(shape)), key=lambda a: (-self.bounds.blocks[a][0], a))
-        for nodes in PART_NODES:
+        for nodes in PART_NODES if self._stop.time is not None else PART_NODES[:-1]:
             for order in (by_size, by_size[::2] + by_size[1::2]):
                 cuts, product = [0], 1
                 for i, a in enumerate(order):
@@ -238,8 +238,11 @@ class Anytime(LatticeSearch):
         return Frontier(self.project(None), order, rest, self.lattice)
 
     def _take_turns(self, stop: Stop) -> None:
-        """Raise the bound and look for better nodes, until they meet, nothing is new or it is time to stop."""
-        if stop.now(self.found) or self._closed():
+        """Raise the bound and look for better nodes, until they meet, nothing is new or it is time to stop.
+
+        A search whose work is counted, so that it is the same everywhere, takes no turns: the clock divides them.
+        """
+        if stop.time is None or stop.now(self.found) or self._closed():
             return
         frontier, idle = self._frontier(stop), 0
         rng = np.random.default_rng(0)
