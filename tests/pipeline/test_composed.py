@@ -52,15 +52,30 @@ def test_two_releases_of_a_table(tmp_path: Path) -> None:
     assert not together(mw.anonymize(TABLE.assign(p=list("3434")), policy("p")))  # another table
 
 
-def test_choices_by_looking_at_values_count_as_one(tmp_path: Path) -> None:
-    """p was refused in one release and q in the other; that only one world refuses both is not computed, and said."""
-    table = pd.DataFrame({"p": list("11122"), "q": list("xxyxy"), "diagnosis": list("aabbb")})
-    free = {"require": [{"model": "simple-l-diversity", "l": 2, "values": ["a"]}]}
+def refused(folder: Path, **second: str) -> Beliefs:
+    """Two releases together: p was refused in one of them, q in the other."""
+    table = pd.DataFrame(
+        {"p": list("11122"), "q": list("xxyxy"), "diagnosis": list("aabbb"), "ward": list("11112")}
+    )
+    ask = {"model": "simple-l-diversity", "l": 2, "values": ["a"], "attribute": "diagnosis"}
     for kept in "qp":
-        chosen = policy(kept, **free)
+        chosen = policy(kept, require=[ask], unit="none")
         chosen["columns"]["pq".replace(kept, "")]["levels"] = ["0", "1"]
-        release = mw.anonymize(table, chosen, tmp_path / kept)
+        chosen["columns"] |= {"ward": "identifier"} | (second if kept == "p" else {})
+        release = mw.anonymize(table, chosen, folder / kept)
     (found,) = together(release)
+    return found
+
+
+def test_choices_by_looking_at_values_are_counted_together(tmp_path: Path) -> None:
+    """Only one world refuses both, so that two people are certain to have it."""
+    found = refused(tmp_path)
+    assert (found.worst.after, found.kind) == (Fraction(1), "exact")
+    assert found.measures["choices of methods"]["vulnerable_people"] == 2
+
+
+def test_choices_that_are_not_counted_count_as_one(tmp_path: Path) -> None:
+    found = refused(tmp_path, ward="sensitive")  # it shows more than the other one
     assert found.worst.after == Fraction(2, 5), "both show one class of five"
     assert (found.worst.upper, found.kind) == (1, "estimated")
     assert "NOT COMPUTED, and counts as 1" in found.sentence()

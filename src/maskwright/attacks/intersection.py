@@ -707,7 +707,15 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
         ]
     ).astype(np.int64)
     keyed = []
-    for place, (tuples, groups, many) in zip(places, entries, strict=True):
+    own = []  # per table the tuple for each number: itself, where nothing else is known of people
+    for place, names, entry in zip(places, columns, entries, strict=True):
+        own.append(np.arange(len(number)))
+        if names == common:
+            own[-1] = np.full(len(number), -1)
+            own[-1][place] = np.arange(len(place))
+            keyed.append(entry)
+            continue
+        tuples, groups, many = entry
         n = int(groups.max(initial=-1)) + 2
         keys, inverse = np.unique(place[tuples] * n + groups + 1, return_inverse=True)
         keyed.append((keys // n, keys % n - 1, np.bincount(inverse, weights=many).astype(np.int64)))
@@ -718,7 +726,7 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
     ):  # the i-th person with these values is in every table with at least i of them
         some = level > below
         sizes.append((level - below)[some])
-        members.append(np.where(rows[:, some] >= level[some], np.flatnonzero(some), -1))
+        members.append(np.where(rows[:, some] >= level[some], np.array(own)[:, some], -1))
         below = level
     crowd = JoinedPeople(
         np.concatenate(sizes), tuple(np.concatenate(members, axis=1)), tuple(keyed),

@@ -6,7 +6,7 @@ of it violates the requirement. The belief in a secret is its share over the pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -41,16 +41,19 @@ from maskwright.attacks._minimality.replay import (
     same_without_values,
 )
 from maskwright.attacks._minimality.row_methods import replayed_by
+from maskwright.attacks._minimality.several_releases import found_together
 from maskwright.attacks._people.linked_people import BY_VISITS, visits_known
 from maskwright.attacks._people.people_worlds import people_findings
 from maskwright.attacks._shared.findings import Finding, Kind, as_shown, at_most, enumerated_finding
 from maskwright.attacks._shared.secrets import Secrets, accompanying_figures, dropped_people, secrets_of
 from maskwright.attacks._shared.thresholds import Threshold, deciding_threshold, thresholds_of
 from maskwright.attacks._shared.timed import Timed
+from maskwright.attacks.intersection import JoinedPeople
 from maskwright.attacks.linked_visits import LinkedVisits
 from maskwright.domain.adversary import About, Adversary, Knowledge, Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.method import Analysis
+from maskwright.errors import UsageError
 from maskwright.promise.method_promise import promise_of_method
 from maskwright.promise.policy_promise import promise_of
 from maskwright.worlds.sampling.world_sampler import WorldBudget
@@ -61,12 +64,14 @@ class Minimality(Timed):
 
     Attributes:
         method: a function f(qi, sa, rng) → groups of row numbers, in place of the release's own method.
+        people: of several releases, who is in which: as `intersection` takes them.
     """
 
     name: ClassVar[str] = "minimality"
     about: ClassVar[About] = "values"
     takes: ClassVar[frozenset[Knowledge]] = frozenset({"method"})
     method: Callable[..., Any] | None = Field(default=None, exclude=True)
+    people: Sequence[Mapping[str, Any]] | None = Field(default=None, exclude=True)
 
     def applies(self, target: Target) -> bool:
         """Whether some way to analyse this release is known."""
@@ -111,11 +116,20 @@ class Minimality(Timed):
         return ""
 
     def over(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
-        """Each table by itself; what the choices of methods tell *together* about one attribute is not computed."""
+        """Each table by itself, and what the choices of methods tell *together* about one attribute."""
         found = super().over(targets, adversary)
         twice = chosen_twice(targets)
         if found is None or not twice:
             return found
+        if (joint := self.told_together(targets, adversary)) is not None:
+            worse = with_choices(found, joint)
+            most = {
+                n: max(found.measures[n], joint.measures[n]) for n in joint.measures if n.startswith("vulner")
+            }
+            return replace(
+                worse,
+                measures={**found.measures, **most, "together": {"worst": joint.worst, **joint.measures}},
+            )
         why = (
             f"{' and '.join(twice)}: several tables show it, and the method looked at its values to make them. What "
             "each table's choice tells is counted table by table; what these choices tell together can be more, up to "
@@ -125,6 +139,36 @@ class Minimality(Timed):
         return replace(
             found, kind=NOT_COMPUTED, worst=Belief(found.worst.before, Fraction(1), "anybody", why)
         )
+
+    def told_together(self, targets: Sequence[Target], adversary: Adversary) -> Beliefs | None:
+        """What the choices of the methods of several small releases tell whoever has all of them; None: not counted."""
+        names = {t.name.partition(":")[0] for t in targets}
+        several = any(t.beside or t.place is not None for t in targets) or len(names) < len(targets)
+        planned = any(t.design is not None and t.design.plan for t in targets)
+        if several or planned or self.method is not None:
+            return None  # tables of one release are no choices of their own, those of a sequence know of each other
+        if not all(t.grouping.summary.rows_are_people and self.applies(t) for t in targets):
+            return None
+        columns = {frozenset(h.attribute for h in t.grouping.summary.attributes) for t in targets}
+        if self.people is None and len(columns) > 1:
+            return None  # who of those with the same values in common is the same is not known
+        try:
+            crowd = JoinedPeople.of(targets, self.people)
+        except UsageError:
+            if self.people is not None:
+                raise
+            return None
+        joint = found_together(targets, crowd, WorldBudget(self.draws, self.seconds))
+        if joint is None:
+            return None
+        measures: dict[str, Any] = {
+            "vulnerable_people": joint.vulnerable,
+            "vulnerable_share": Fraction(joint.vulnerable, max(1, joint.people)),
+            "people": {"known": crowd.how, "in_several_tables": crowd.common, "in_any": crowd.everybody},
+        }
+        measures |= {} if joint.assumption is None else {"assumption": joint.assumption}
+        kind: Kind = "exact" if joint.assumption is None else "estimated"
+        return Beliefs(self.name, adversary.name, kind, joint.worst, measures)
 
     def sees_links(self, target: Target) -> bool:
         """Whether it is the release's own method, which adds nothing to what links tell of known visits."""
@@ -170,6 +214,12 @@ class Minimality(Timed):
         worst = replace(links.worst, why=f"{links.worst.why}; {BY_VISITS}")
         more["assumption"] = BY_VISITS
         return Beliefs(self.name, adversary.name, "estimated", worst, {**links.measures, **more})
+
+
+def with_choices(found: Beliefs, joint: Beliefs) -> Beliefs:
+    """The worse of what is believed otherwise and of what choices tell together; what either rests on is said."""
+    worse = joint if joint.worst.upper > found.worst.upper else found
+    return replace(worse, kind=joint.kind) if worse.kind == "exact" else worse
 
 
 def chosen_twice(targets: Sequence[Target]) -> list[str]:

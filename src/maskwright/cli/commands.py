@@ -779,8 +779,10 @@ def _attack(options: argparse.Namespace) -> int:
     if options.people is not None:
         if not several:
             raise UsageError("--people says who is in which of several releases; name all of them")
-        attacks = [a for a in attacks if a != "intersection"]
-        attacks.append(ATTACKS["intersection"](people=listed_people(options.people, "--people")))  # type: ignore[call-arg]
+        listed = listed_people(options.people, "--people")
+        needed = {"intersection", "minimality"}.intersection(attacks) | {"intersection"}
+        attacks = [a for a in attacks if a not in needed]
+        attacks += [ATTACKS[name](people=listed) for name in sorted(needed)]  # type: ignore[call-arg]
     if options.control is not None:
         attacks = [a for a in attacks if a != "singling-out"]
         attacks.append(ATTACKS["singling-out"](control=listed_people(options.control, "--control")))  # type: ignore[call-arg]

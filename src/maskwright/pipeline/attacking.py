@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.attacks import ATTACKS, WITHOUT_VALUES
-from maskwright.attacks.minimality import chosen_twice
+from maskwright.attacks.minimality import Minimality, chosen_twice, with_choices
 from maskwright.domain.adversary import MOST_FACTS, Adversary, Attack, PassingBelief, StableRows, Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.exact import short_repr, to_fraction
@@ -229,18 +229,25 @@ def attack_with_earlier(target: Target, folders: Sequence[Path], fingerprint: st
             (Beliefs("intersection", "knows-method", NOT_COMPUTED, unknown),), tuple(attacked), missing
         )
     told, twice = {"earlier_releases": len(attacked)}, chosen_twice(tables)
+    several = [_with_choices(b, tables, twice) if twice else b for b in found]
     beliefs = tuple(
-        replace(_counted_as_one(b, twice) if twice else b, measures={**b.measures, **told})
-        for b in found
+        replace(b, measures={**b.measures, **told})
+        for b in several
         if b.kind == NOT_COMPUTED or b.measures["in_several_tables"]  # otherwise nothing is gained
     )
     return ComposedBeliefs(beliefs, tuple(attacked), missing)
 
 
-def _counted_as_one(found: Beliefs, attributes: Sequence[str]) -> Beliefs:
-    """What several releases show, where their methods looked at values and what that tells together is not known."""
+def _with_choices(found: Beliefs, tables: Sequence[Target], attributes: Sequence[str]) -> Beliefs:
+    """What several releases show, where their methods looked at values: with what that tells together, where it can
+    be counted; otherwise it counts as 1."""
     if found.kind == NOT_COMPUTED:
         return found
+    joint = Minimality().told_together(tables, ADVERSARIES["knows-method"])
+    if joint is not None:
+        worse = with_choices(found, joint)
+        measures = {**found.measures, "choices of methods": {"kind": joint.kind, **joint.measures}}
+        return replace(found, kind=worse.kind, worst=worse.worst, measures=measures)
     why = (
         f"{found.worst.why}; what the choices of the methods tell together about {' and '.join(attributes)} is NOT "
         "COMPUTED, and counts as 1"

@@ -69,26 +69,62 @@ Filled = tuple[tuple[int, tuple[int, ...]], ...]
 
 def every_world(target: Target, budget: WorldBudget) -> Replayed | None:
     """The tally over all worlds of a small release; None: they are too many, or the method cannot be run."""
-    grouping = target.grouping
-    if grouping.summary.n_rows > LISTED_ROWS or not (can_replay(target) and can_draw(target)):
-        return None
-    if grouping.summary.joint is None:
+    if not _is_listed(target):
         return None
     # with one level for every column the class of a tuple is known, otherwise anybody may have been in any class
-    known = grouping.levels is not None and not grouping.suppressed_rows
-    if known and (rivals := Again(target).rivals()) is not None:
+    if _classes_known(target) and (rivals := Again(target).rivals()) is not None:
         found = against_rivals(target, rivals, budget)
         return replace(found, by_labels=True) if found.tally.listed.all() else None
+    enumeration = _enumeration(target, budget)
+    return None if enumeration is None else enumeration[0].run(enumeration[1])
+
+
+def likely_worlds(
+    target: Target, budget: WorldBudget
+) -> tuple[PublishedPeople, Ints, dict[World, Fraction]] | None:
+    """The people of a small release, the block of each, within which values are dealt, and how probable it is, in
+    each world in which that may be, that the method publishes the same. None: that is too much to count."""
+    enumeration = _enumeration(target, budget) if _is_listed(target) else None
+    if enumeration is None:
+        return None
+    every, number = enumeration
+    shares = every.shares(number)
+    if shares is None:
+        return None
+    found: dict[World, Fraction] = {}
+    for world, share in shares:  # a world comes in as many ways as its values have orders
+        ways = math.prod(count_orders(counts) for counts in world)
+        found[world] = found.get(world, Fraction(0)) + share / ways
+    return every.places, every.blocks, found
+
+
+def _is_listed(target: Target) -> bool:
+    """Whether a release is so small, and so much is known of it, that every world can be looked at."""
+    summary = target.grouping.summary
+    return (
+        summary.n_rows <= LISTED_ROWS
+        and can_replay(target)
+        and can_draw(target)
+        and summary.joint is not None
+    )
+
+
+def _classes_known(target: Target) -> bool:
+    return target.grouping.levels is not None and not target.grouping.suppressed_rows
+
+
+def _enumeration(target: Target, budget: WorldBudget) -> tuple[Enumeration, int] | None:
+    """Every world of a release, and how many they are; None: too many."""
+    known, most = _classes_known(target), MORE * budget.draws
     places = PublishedPeople.of(target).with_dropped()
-    most = MORE * budget.draws
     if known or not _by_labels(target):
         blocks = places.group if known else places.group * 0
         number = _number(places, blocks, most)
-        return None if number > most else Enumeration(target, places, blocks, budget).run(number)
+        return None if number > most else (Enumeration(target, places, blocks, budget), number)
     worlds = ExplainedWorlds(target, places).listed(most)
     if worlds is None:
         return None
-    return Enumeration(target, places, places.group * 0, budget, worlds=worlds).run(len(worlds))
+    return Enumeration(target, places, places.group * 0, budget, worlds=worlds), len(worlds)
 
 
 def every_world_of_rows(
@@ -105,8 +141,7 @@ def every_world_of_rows(
     if len(grouping.summary.sensitive) > 1 and (target.exact or target.joined is not None):
         return None  # columns may have been shuffled one at a time
     places = PublishedPeople.of(target).with_dropped()
-    known = grouping.levels is not None and not grouping.suppressed_rows
-    blocks = places.group if known else places.group * 0
+    blocks = places.group if _classes_known(target) else places.group * 0
     most = MORE * budget.draws
     number = _number(places, blocks, most)
     if number > most:
@@ -226,7 +261,7 @@ class Enumeration:
         self.again = Again(target)
         self.search = [m for m in target.models if m.use == "search"]
         self.settled = decided_by_tuples(target)
-        self.wanted, self.gates = _seen(target, target.grouping), gates
+        self.wanted, self.gates = seen_by_readers(target, target.grouping), gates
         self.runs = 0
 
     def _too_long(self, parts: float = 1) -> bool:
@@ -238,24 +273,25 @@ class Enumeration:
 
         None: that would take too long.
         """
-        places = self.places
-        every = _all_ways(places, self.blocks)
-        worlds = _worlds_of_places(places, self.blocks) if self.worlds is None else self.worlds
+        weighed = self.shares(number)
+        every = _all_ways(self.places, self.blocks)
+        if not weighed:
+            return None
+        scale = math.lcm(*(share.denominator for _, share in weighed))
+        if every * scale * len(self.places.items) > LARGEST:
+            return None
+        return [(world, int(share * scale)) for world, share in weighed], every * scale
+
+    def shares(self, number: int) -> list[tuple[World, Fraction]] | None:
+        """The worlds, of so many, in which the same is published: in how many ways people can hold that, times how
+        probable it then is. None: that would take too long."""
+        worlds = _worlds_of_places(self.places, self.blocks) if self.worlds is None else self.worlds
         if self.gates is None and decides_by_models(self.target):
             worlds = list(worlds)
             weighed = self._in_common(worlds)
-            if weighed is None and self._too_long():
-                return None
-        else:
-            weighed = None
-        if weighed is None:
-            weighed = self._one_by_one(worlds, number)
-        if weighed is None:
-            return None
-        scale = math.lcm(*(share.denominator for _, share in weighed), 1)
-        if every * scale * len(places.items) > LARGEST or not weighed:
-            return None
-        return [(world, int(share * scale)) for world, share in weighed], every * scale
+            if weighed is not None or self._too_long():
+                return weighed
+        return self._one_by_one(worlds, number)
 
     def _one_by_one(
         self, worlds: Iterable[tuple[World, int]], number: int
@@ -356,7 +392,7 @@ class Enumeration:
         return found
 
     def _same(self, made: Grouping | None) -> bool:
-        if made is None or _seen(self.target, made) != self.wanted:
+        if made is None or seen_by_readers(self.target, made) != self.wanted:
             return False
         return self.gates is None or self.gates(made)
 
@@ -444,7 +480,7 @@ def _group_of_unit(places: PublishedPeople) -> Ints:
     return result
 
 
-def _seen(target: Target, grouping: Grouping) -> Hashable:
+def seen_by_readers(target: Target, grouping: Grouping) -> Hashable:
     """What a reader sees of a grouping: the level of each column, and the rows of each class by their values.
 
     In tables of groups it is seen which rows are in a group together, with their quasi-identifiers or labels.
