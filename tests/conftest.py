@@ -70,10 +70,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_searches() -> Iterator[None]:
     """A search of a lattice too large to be listed uses its time: no test waits for that, unless it says `budget_s`."""
-    if module := sys.modules.get("maskwright.methods.optimal_lattice"):
-        monkeypatch.setattr(module, "BUDGET_S", 3.0)
+    with (
+        pytest.MonkeyPatch.context() as patched
+    ):  # a test's own `monkeypatch` is undone before its other fixtures
+        if module := sys.modules.get("maskwright.methods.optimal_lattice"):
+            patched.setattr(module, "BUDGET_S", 3.0)
+        yield
 
 
 # Folders whose tests are about what is believed, and how sure that is

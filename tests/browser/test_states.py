@@ -239,7 +239,7 @@ def test_forms_of_columns_say_who_is_in_the_table(user: User, tables: Path) -> N
     page.get_by_text("Missing values, and people with several rows").click()
     page.get_by_label("Texts that mean missing").fill("? NA")
     page.get_by_label("A person may have several rows").select_option("none")
-    page.get_by_text("A sample of a larger population").click()
+    page.get_by_text("A sample of a larger population", exact=True).click()
     page.get_by_label("People in the population").fill("100000")
     page.get_by_label("Survey weight").select_option("stands for")
     page.get_by_label("Household").select_option("house")

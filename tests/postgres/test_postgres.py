@@ -423,7 +423,7 @@ def test_what_became_of_a_commit_whose_answer_was_lost(
         return
     with pytest.raises(DestinationError) as caught:
         publish()
-    said = "has what it had before" if answer == "never sent" else "cannot be found out"
+    said = "has what it had before" if answer == "never sent" else "it is not known whether"
     assert said in str(caught.value)
     assert "the connection to the server was lost" in str(caught.value)
     assert f"{str(tmp_path / 'r')!r} is the new release all the same" in str(caught.value)

@@ -21,7 +21,7 @@ from tests.amounts import hurry
 
 IMPORTED = (
     "maskwright.workbench.worker", "maskwright.api", "maskwright.comparing", "maskwright.engines.duckdb.engine",
-    "maskwright.pipeline.attempts", "maskwright.pipeline.publish", "maskwright.pipeline.trials",
+    "maskwright.pipeline.alternatives", "maskwright.pipeline.publish", "maskwright.pipeline.what_if",
     "maskwright.report.report", "maskwright.suggest.advice", "maskwright.verification.verify", "duckdb",
     "sqlglot.generators.duckdb",
 )  # fmt: skip

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from maskwright.attacks import ATTACKS, WITHOUT_VALUES
-from maskwright.attacks.minimality import Minimality, chosen_twice, with_choices
 from maskwright.domain.adversary import MOST_FACTS, Adversary, Attack, PassingBelief, StableRows, Target
 from maskwright.domain.beliefs import NOT_COMPUTED, Belief, Beliefs
 from maskwright.domain.exact import short_repr, to_fraction
@@ -228,6 +227,8 @@ def attack_with_earlier(target: Target, folders: Sequence[Path], fingerprint: st
         return ComposedBeliefs(
             (Beliefs("intersection", "knows-method", NOT_COMPUTED, unknown),), tuple(attacked), missing
         )
+    from maskwright.attacks.minimality import chosen_twice  # for the few runs with earlier releases
+
     told, twice = {"earlier_releases": len(attacked)}, chosen_twice(tables)
     several = [_with_choices(b, tables, twice) if twice else b for b in found]
     beliefs = tuple(
@@ -243,6 +244,8 @@ def _with_choices(found: Beliefs, tables: Sequence[Target], attributes: Sequence
     be counted; otherwise it counts as 1."""
     if found.kind == NOT_COMPUTED:
         return found
+    from maskwright.attacks.minimality import Minimality, with_choices
+
     joint = Minimality().told_together(tables, ADVERSARIES["knows-method"])
     if joint is not None:
         worse = with_choices(found, joint)
