@@ -371,6 +371,54 @@ def test_two_releases_of_the_same_rows(number: int, monkeypatch: pytest.MonkeyPa
     assert fitted.kind in ("estimated", "bounded") and fitted.worst.upper >= true - Fraction(1, 10**6)
 
 
+def test_releases_number_their_rows_differently() -> None:
+    """A column more, which goes with the other one, changes nothing that is believed, whichever release has it."""
+    ages = [str(20 + i % 4) for i in range(16)]
+    rows = {
+        "id": [f"p{i // 8 * 4 + i % 4}" for i in range(16)],
+        "age": ages,
+        "left": [str(90 - int(a)) for a in ages],
+    }
+    rows["s"] = list("aaabbcdaaabdbdca")
+
+    def released(*names: str) -> mw.Release:
+        columns: dict[str, Any] = {name: {"role": "quasi-identifier", "levels": [0]} for name in names}
+        asked = {"unit": "id", "require": [{"model": "k-anonymity", "k": 1}], "method": "optimal-lattice"}
+        return mw.anonymize(
+            pa.table(rows), asked | {"columns": {"id": "identifier", "s": "sensitive"} | columns}
+        )
+
+    def together(*releases: mw.Release) -> tuple[Fraction, Any]:
+        found = mw.attack(list(releases), "intersection")
+        assert isinstance(found, Beliefs)
+        return found.worst.after, found.measures["attributes"]["s"]["vulnerable_people"]
+
+    one, more = released("age"), released("left", "age")
+    finer = mw.anonymize(pa.table(rows | {"place": [str(i) for i in range(16)]}), {
+        "unit": "id", "require": [{"model": "k-anonymity", "k": 1}], "method": "optimal-lattice",
+        "columns": {"id": "identifier", "s": "sensitive", "age": {"role": "quasi-identifier", "levels": [0]},
+                    "place": {"role": "quasi-identifier", "hierarchy": "suppress", "levels": [1]}},
+    })  # fmt: skip
+    wanted = together(one, one)
+    assert [together(one, more), together(more, one), together(one, finer), together(finer, one)] == [
+        wanted
+    ] * 4
+
+
+def test_releases_without_a_common_column_are_not_put_together() -> None:
+    rows = {"id": list("aabbcc"), "q": list("xyxyxy"), "r": list("uvvuuv"), "s": list("ststst")}
+    base = {"unit": "id", "require": [{"model": "k-anonymity", "k": 1}], "method": "optimal-lattice"}
+    columns = {"id": "identifier", "s": "sensitive"}
+    releases = [
+        mw.anonymize(pa.table(rows), base | {"columns": columns | {name: "quasi-identifier"}})
+        for name in "qr"
+    ]
+    found = mw.attack(releases, "intersection")
+    assert isinstance(found, Beliefs)
+    assert (found.kind, found.worst.upper) == (NOT_COMPUTED, 1)
+    assert "no quasi-identifier in common" in found.worst.why and "--people" not in found.worst.why
+
+
 @pytest.mark.parametrize(
     ("pseudonym", "asked"),
     crossed(

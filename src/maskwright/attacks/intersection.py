@@ -182,6 +182,11 @@ class Intersection(Attack):
                 "meant; attack without `people` (--people): rows with the same quasi-identifiers are then taken to be "
                 "the same person's"
             )
+        if several and not set.intersection(
+            *({h.attribute for h in t.grouping.summary.attributes} for t in targets)
+        ):
+            why = "people have several rows, and the tables have no quasi-identifier in common to combine them by"
+            return self._not_put_together(adversary, why)
         try:
             crowd = JoinedPeople.of([rows_for_people(t) for t in targets], self.people) if several else None
             for name in several:
@@ -323,9 +328,10 @@ def _listed_rows(
     """Every world, where all tables are about the same few rows and it is certain who is in which class."""
     if crowd.how != "same" or not cells.whole.all() or len(np.unique(cells.kinds)) < len(cells.kinds):
         return None
-    classes = np.full((len(tables), int(owners.tuples.max(initial=-1)) + 1), -1, dtype=np.int64)
-    classes[:, crowd.tuples[tables[0]][cells.kinds]] = cells.classes[:, cells.of_kind]
-    return ListedRows.of(owners, classes, counts)
+    first = tables[0]
+    classes = np.full((len(tables), int(crowd.tuples[first].max(initial=-1)) + 1), -1, dtype=np.int64)
+    classes[:, crowd.tuples[first][cells.kinds]] = cells.classes[:, cells.of_kind]
+    return ListedRows.of(owners, classes[:, crowd.numbers[first]] if crowd.numbers else classes, counts)
 
 
 def _share(vulnerable: Fraction | None, people: int) -> dict[str, Any]:
@@ -503,6 +509,7 @@ class JoinedPeople:
         entries: per table (tuple, group, rows), sorted by tuple; group -1: not published.
         how: how it is known who is in which table: all tables are about the same people, people with the same
             quasi-identifiers are taken for the same (as many as there can be), or there is a list.
+        numbers: per table the number that `tuples` and `entries` have for each of its own tuples; without it the same.
         nobody: kinds of rows that are counterfeits; None: there are none.
     """
 
@@ -510,6 +517,7 @@ class JoinedPeople:
     tuples: tuple[Ints, ...]
     entries: tuple[tuple[Ints, Ints, Ints], ...]
     how: How = "same"
+    numbers: tuple[Ints, ...] = ()
     nobody: NDArray[np.bool_] | None = None
 
     @staticmethod
@@ -600,11 +608,11 @@ class JoinedPeople:
         return mine, np.where(mine >= 0, rows[at], 0)
 
     def of_tuples(self, table: int, cells: JoinedCells, belief: Floats) -> Floats:
-        """For each tuple of a table the largest of the beliefs about the cells that its rows may be in."""
+        """For each tuple of a table, as the table numbers them, the largest of the beliefs about cells of its rows."""
         mine = self.tuples[table][cells.kinds]
-        found = np.zeros(int(self.tuples[table].max(initial=-1)) + 1)
+        found = np.zeros(1 + max(int(x.max(initial=-1)) for x in (self.tuples[table], *self.numbers)))
         np.maximum.at(found, mine[mine >= 0], belief[cells.of_kind[mine >= 0]])
-        return found
+        return found[self.numbers[table]] if self.numbers else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -730,7 +738,7 @@ def _matched(targets: Sequence[Target], entries: Sequence[tuple[Ints, Ints, Ints
         below = level
     crowd = JoinedPeople(
         np.concatenate(sizes), tuple(np.concatenate(members, axis=1)), tuple(keyed),
-        "same" if all(c == common for c in columns) and (rows == rows[0]).all() else "matched",
+        "same" if all(c == common for c in columns) and (rows == rows[0]).all() else "matched", tuple(places),
     )  # fmt: skip
     if not crowd.common:
         raise UsageError(
@@ -801,7 +809,7 @@ def _listed(
     members = np.array([kind for kind, _ in every], dtype=np.int64).reshape(len(every), len(targets)).T
     sizes = np.array([rows for _, rows in every], dtype=np.int64)
     nobody = np.arange(len(every)) >= len(kinds) if everybody else None
-    return JoinedPeople(sizes, tuple(members), tuple(apart), "listed", nobody)
+    return JoinedPeople(sizes, tuple(members), tuple(apart), "listed", nobody=nobody)
 
 
 def _one_by_one(

@@ -69,7 +69,7 @@ def _missing(published: AuditedTable) -> Any:
 
 def identifying_columns(engine: Engine, published: AuditedTable) -> Iterator[AuditFinding]:
     """Direct identifiers, near-unique columns, and columns that together with the others single people out."""
-    rows = published.rows
+    rows, unit = published.rows, published.question.unit
     not_asked, facts = (published.question.group, published.question.unit), dict[str, Facts]()
     for table in dict.fromkeys((published.table, published.values)):
         asked = [info for info in table.columns if info.name not in not_asked]
@@ -79,7 +79,12 @@ def identifying_columns(engine: Engine, published: AuditedTable) -> Iterator[Aud
     if published.shown.classes.n and published.question.sensitive_table is None:
         alone = int((published.shown.classes.sizes == 1).sum())
         other = [name for name in published.other if _harmless_alone(facts[name])]
-        singled = engine.lone_values(published.table, other, published.quasi_identifiers)
+        asked = published.quasi_identifiers
+        if unit is None:
+            singled, of = engine.lone_values(published.table, other, asked), f"{rows:,} people"
+        else:
+            singled = [engine.uniqueness(published.table, [*asked, name], unit)[1] for name in other]
+            of = "people's rows"
         for name, more in zip(other, singled, strict=True):
             if more > alone:
                 yield AuditFinding(

@@ -123,8 +123,8 @@ class Release(Shown):
         found = dict[str, str]()
         for grouping in self.groupings:
             for name, counts in grouping.published_classes.sensitive.items():
-                if name not in self.policy.sensitive:
-                    continue
+                if name not in self.policy.sensitive or name in self.policy.perturbed:
+                    continue  # what is published of a changed column are other values
                 there = counts.codes > 0
                 people = np.bincount(counts.codes[there], weights=counts.counts[there])
                 share = Fraction(int((people == 1).sum()), max(1, int(people.sum())))

@@ -269,7 +269,7 @@ def _built(attack: Attack | str) -> Attack:
         if is_outside(attack):
             register_class(type(attack))
         return attack
-    if attack not in ATTACKS:
+    if not isinstance(attack, str) or attack not in ATTACKS:
         raise UsageError(f"there is no attack {attack!r}; {did_you_mean(attack, ATTACKS)}")
     return ATTACKS[attack]()
 
