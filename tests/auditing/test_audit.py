@@ -172,6 +172,12 @@ def test_people_with_several_rows(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "t.csv", shuffled(rows), [*HEADER, "pseudonym"])
     audit = mw.audit(table, QI, SENSITIVE, unit="pseudonym")
     assert measured(audit, "k-anonymity")[0]["k"] == 2
+    rows = [[*row, "ab"[i % 2]] for i, row in enumerate(rows)]
+    table = write_csv(tmp_path / "u.csv", shuffled(rows), [*HEADER, "pseudonym", "ward"])
+    [text] = [t for t in kinds(mw.audit(table, QI, SENSITIVE, unit="pseudonym"), "columns") if "'ward'" in t]
+    shown = {(*row[:2], row[4]) for row in rows}
+    alone = sum(len({r[3] for r in rows if (*r[:2], r[4]) == c}) == 1 for c in shown)
+    assert f"finds {alone} combinations of values that one person alone has (0 without it)" in text
 
 
 @pytest.mark.parametrize("with_policy", [False, True])

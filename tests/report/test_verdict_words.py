@@ -145,6 +145,10 @@ def test_values_that_nobody_else_has_are_in_the_first_lines() -> None:
     assert line.startswith("75 % of the values of disease occur once")
     shared = released({30: ["flu", "cold"] * 2, 40: ["flu", "cold", "mumps", "HIV"]})
     assert not any("occur once" in line for line in shared.warnings)
+    paid = pd.DataFrame({"age": [30] * 6, "pay": [1001, 1002, 1003, 2001, 2002, 2003]})
+    columns = {"age": "quasi-identifier", "pay": {"role": "sensitive", "publish": {"round": 1000}}}
+    rounded = mw.anonymize(paid, {"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
+    assert not any("occur once" in line for line in rounded.warnings), "what is published occurs three times"
 
 
 def test_a_belief_above_what_was_required_is_explained_and_one_below_is_not() -> None:

@@ -79,18 +79,22 @@ def identifying_columns(engine: Engine, published: AuditedTable) -> Iterator[Aud
     if published.shown.classes.n and published.question.sensitive_table is None:
         alone = int((published.shown.classes.sizes == 1).sum())
         other = [name for name in published.other if _harmless_alone(facts[name])]
-        asked = published.quasi_identifiers
-        if unit is None:
-            singled, of = engine.lone_values(published.table, other, asked), f"{rows:,} people"
-        else:
-            singled = [engine.uniqueness(published.table, [*asked, name], unit)[1] for name in other]
-            of = "people's rows"
+        by = published.quasi_identifiers
+        singled = (
+            engine.lone_values(published.table, other, by)
+            if unit is None
+            else [engine.uniqueness(published.table, [*by, name], unit)[1] for name in other]
+        )
         for name, more in zip(other, singled, strict=True):
             if more > alone:
+                found_by_it = (
+                    f"can single out {more:,} of {rows:,} people ({alone:,} without it)"
+                    if unit is None
+                    else f"finds {more:,} combinations of values that one person alone has ({alone:,} without it)"
+                )
                 yield AuditFinding(
                     "columns", "warning",
-                    f"column {name!r} was not named as a quasi-identifier; whoever knows it as well can single out "
-                    f"{more:,} of {rows:,} people ({alone:,} without it)",
+                    f"column {name!r} was not named as a quasi-identifier; whoever knows it as well {found_by_it}",
                     {"column": name, "unique": more, "without": alone},
                 )  # fmt: skip
 

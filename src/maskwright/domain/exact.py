@@ -40,7 +40,7 @@ def to_fraction(value: Any) -> Fraction:
 def short_repr(value: Any) -> str:
     """A value in a message, cut where it is too long."""
     try:
-        text = repr(value)
+        text = str(value) if isinstance(value, Fraction) else repr(value)
     except (RecursionError, ValueError):  # nested beyond reason, or a number of thousands of digits
         return f"a {type(value).__name__} that is too large to show"
     return text if len(text) <= 60 else text[:57] + "…"

@@ -196,7 +196,11 @@ def _explain(cls: type[BaseModel], item: Any, where: str) -> str:
             named = kind == "literal_error" and isinstance(written, str)
             close = did_you_mean(written, _LITERAL.findall(message)) if named else ""
             meant = f"; {close}" if close.startswith("did you mean") else ""
-            return f"{path}: {short_repr(item['input'])} is not allowed; expected {message}{meant}"
+            message = {"tuple_type": "a list", "list_type": "a list"}.get(kind, message)
+            if kind == "model_type":
+                keys = ", ".join(f"{key}: …" for key in _fields_at(cls, item["loc"]))
+                message = f"settings, {{{keys}}}"
+            return f"{path}: {short_repr(written)} is not allowed; expected {message}{meant}"
     return f"{path}: {short_repr(item['input'])}: {message}"
 
 

@@ -348,18 +348,22 @@ def _singled_out(
         return ""
     layout, policy, classes = part.layouts[0], resolved.policy, part.grouping.classes
     person = policy.person_column if policy.recoding.name == "generalise" else None
-    alone, people = int((classes.sizes == 1).sum()), int(classes.sizes.sum())
+    alone, rows = int((classes.sizes == 1).sum()), part.grouping.published_rows
     if person:
         table = engine.recode(resolved.source, plan_with_persons(part.plan, part.grouping, person))
     else:
         made = tables or make_tables(engine, resolved.source, part.plan, part.layouts)
-        table, people = made[layout.name], part.grouping.published_rows
+        table = made[layout.name]
     _, found, _ = engine.uniqueness(table, [*layout.classes_by, *columns], person)
     if found <= alone:
         return ""
     what = f"insensitive column{'s' if len(columns) > 1 else ''} {', '.join(columns)}"
-    unit, share = "people" if person else "rows", percent_text(Fraction(found, max(1, people)))
-    return f"whoever also knows the {what} can single out {found:,} of {people:,} {unit} ({share})"
+    if person:
+        return (
+            f"whoever also knows the {what} finds {found:,} combinations of values that one person alone has"
+        )
+    share = percent_text(Fraction(found, max(1, rows)))
+    return f"whoever also knows the {what} can single out {found:,} of {rows:,} rows ({share})"
 
 
 def date_shift_risk(
