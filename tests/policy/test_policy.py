@@ -93,6 +93,19 @@ def test_numbers_are_what_is_written() -> None:
         ({"columns": {"a": {"role": "quasi-identifier", "weight": "nan"}}}, "not a number"),
         ({"columns": {"a": {"role": "quasi-identifier", "weight": -1}}}, "weight"),
         ({"surprise": 1}, "unknown key 'surprise'"),
+        (
+            {"columns": {"a": "quasi-identifier", "b": {"role": "sensitive", "publish": {"noise": "1/10"}}}},
+            "expected settings, {with: …, share: …, correlated: …}",
+        ),
+        (
+            {
+                "columns": {
+                    "a": "quasi-identifier",
+                    "b": {"role": "sensitive", "publish": {"rank-swap": "10"}},
+                }
+            },
+            "10 is not allowed; expected less than or equal to 1",
+        ),
     ],
 )
 def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
