@@ -245,7 +245,8 @@ def test_a_plug_in_that_cannot_be_imported_is_an_error_of_ours(monkeypatch: pyte
     from importlib.metadata import EntryPoint
 
     entry = EntryPoint("lost", "no_such_package:Lost", "maskwright.models")
-    monkeypatch.setattr("maskwright.domain.registry.plugin_entries", lambda package: {"lost": entry})
-    with pytest.raises(mw.UsageError, match=r"plug-in 'lost'.*cannot be imported.*uninstall"):
+    refused = pytest.raises(mw.UsageError, match=r"plug-in 'lost'.*cannot be imported.*uninstall")
+    with monkeypatch.context() as installed, refused:
+        installed.setattr("maskwright.domain.registry.plugin_entries", lambda package: {"lost": entry})
         MODELS["lost"]
     assert plugin_entries("maskwright.models") == {}

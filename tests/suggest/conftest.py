@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -64,8 +64,15 @@ class FakeEngine:
     def domains(self, table: FakeTable, columns: Sequence[str], limit: int | None = None) -> Iterator[Domain]:
         return (self.domain(table, name, limit) for name in columns)
 
-    def sample_table(self, table: FakeTable, rows: int) -> pa.Table:
-        return pa.table({name: pa.array(values[:rows], pa.string()) for name, values in table.data.items()})
+    def sample_table(self, table: FakeTable, rows: int) -> FakeTable:
+        return replace(table, data={name: values[:rows] for name, values in table.data.items()})
+
+    def open(self, source: FakeTable, reading: Reading) -> FakeTable:
+        return source
+
+    def sample(self, table: FakeTable, rows: int, columns: Sequence[str]) -> list[dict[str, str | None]]:
+        cells = zip(*(table.data[c][:rows] for c in columns), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in cells]
 
     def uniqueness(self, table: FakeTable, columns: Sequence[str]) -> tuple[int, int, int]:
         self.calls.append(("uniqueness", tuple(columns)))

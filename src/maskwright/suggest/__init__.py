@@ -170,10 +170,11 @@ def _with_similar_values(
     if not bare or len(known) < 2:
         return list(profiles)
     try:
-        rows = engine.sample_table(table, ALIKE_ROWS)
+        drawn = engine.open(engine.sample_table(table, ALIKE_ROWS), Reading())
     except UsageError:  # only DuckDB draws samples
         return list(profiles)
-    cells = {name: [None if v is None else str(v) for v in rows[name].to_pylist()] for name in known}
+    rows = engine.sample(drawn, ALIKE_ROWS, list(known))
+    cells = {name: [row[name] for row in rows] for name in known}
     groups = {
         name: similar_values_merged(
             known[name], cells[name], {o: (f, cells[o]) for o, f in known.items() if o != name}

@@ -605,7 +605,7 @@ class DuckDBEngine(SqlEngine):
             return give(self._named(t, t.value), t.typed)
 
     def sample_table(self, table: Table, rows: int) -> Any:
-        """Rows drawn at random, the same ones each time, as an Arrow table that `open` reads like the source.
+        """Rows drawn at random, the same ones each time, as a relation that `open` reads like the source.
 
         Texts that mean missing are missing there.
         """
@@ -614,7 +614,7 @@ class DuckDBEngine(SqlEngine):
         size, seed = clauses.integer(rows), clauses.integer(1)
         query.set("sample", exp.TableSample(method=exp.var("RESERVOIR"), size=size, seed=seed))
         with translated_failures():
-            return self._db.relation(query, t.parameters).to_arrow_table()
+            return frames.give_relation(self._db.relation(query, t.parameters), ())
 
     def allow(self, memory: int) -> None:
         """Set the memory that the database may use, in bytes."""

@@ -85,7 +85,7 @@ class Stream:
 
 
 def give_relation(published: Any, typed: Collection[str]) -> Any:
-    """A relation in a database of its own, which holds nothing but the published rows and lives as long as it."""
+    """A relation in a database of its own, which holds nothing but these rows and lives as long as it."""
     import duckdb
 
     database = duckdb.connect(":memory:")
