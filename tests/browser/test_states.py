@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
+import pandas as pd
 import pytest
 import yaml
 
+import maskwright as mw
+from maskwright.report.report import report_page
 from tests.browser.conftest import Server, User
 from tests.workbench.conftest import people
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -322,3 +329,17 @@ def test_light_and_dark(user: User) -> None:
     assert page.evaluate(colour) == light
     page.reload()
     assert page.locator("html").get_attribute("data-theme") == "light"
+
+
+def test_a_report_is_no_wider_than_a_telephone(browser: Browser) -> None:
+    """Long names of columns and the long words of its badges are broken; on a screen, tables fit beside them."""
+    name = "number_of_people_being_liable_to_provide_maintenance_for"
+    table = pd.DataFrame({"age": [30] * 8 + [40] * 8, name: ["flu", "cold"] * 8})
+    columns = {"age": {"role": "quasi-identifier", "levels": [0]}, name: "sensitive"}
+    release = mw.anonymize(table, {"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
+    page = browser.new_page()
+    page.set_content(report_page(release, {}, {}))
+    for width in (420, 1280):
+        page.set_viewport_size({"width": width, "height": 860})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()

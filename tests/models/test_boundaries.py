@@ -182,6 +182,8 @@ def test_the_worst_group_is_the_one_that_fails_most() -> None:
     assert verdict.sentence() == (
         "simple-l-diversity FAILS in 1 of 3 groups: worst share of one sensitive value 75 % (3/4), asked at most 0.5"
     )
+    alone = model("simple-l-diversity", l=2).check(classes_of([list("aaab")]), Context())
+    assert "FAILS in 1 of 1 group: " in alone.sentence()
 
 
 def test_k_is_reported_before_the_values_when_a_class_is_too_small() -> None:

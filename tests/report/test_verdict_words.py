@@ -99,6 +99,10 @@ def test_a_bound_is_told_as_a_bound_beside_what_was_counted() -> None:
         "is at most 100 % (minimality; 1 in 10 before the release); what was counted exactly is 1 in 2"
         in words
     )
+    heads = {kind: report_page(replace(release, beliefs=(found,)), {}, {}) for kind, found in
+             (("bounded", bounded), ("exact", counted))}  # fmt: skip
+    assert '<p class="figure">at most 100 %<span>' in heads["bounded"]
+    assert '<p class="figure">1 in 2<span>' in heads["exact"]
     sure = Beliefs("homogeneity", "insider", "exact", Belief(half, Fraction(1), "somebody", "a share"))
     words = " ".join(verdict_words(replace(release, beliefs=(bounded, sure))))
     assert "is 100 % (homogeneity; 1 in 2 before the release)." in words, (

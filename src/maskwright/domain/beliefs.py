@@ -69,6 +69,11 @@ class Beliefs(Shown):
         knowing = {"facts", "consistent"} & self.measures.keys()
         return "without that knowledge" if knowing else "before the release"
 
+    @property
+    def at_most(self) -> str:
+        """Before the number of a bound, which nobody's belief need reach, in words."""
+        return "at most " if self.kind == "bounded" else ""
+
     def headline(self) -> str:
         """The attack, its kind, and its worst belief."""
         if self.kind == NOT_COMPUTED:

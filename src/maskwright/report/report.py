@@ -121,7 +121,7 @@ def _worst(release: Release) -> Markup:
     worst, attack = found.beliefs.worst, ATTACKS[found.beliefs.attack]
     what = "chance to find a person's row" if attack.about == "rows" else "belief that a person has a value"
     figure = tag(
-        "p", f"{'at most ' if worst.upper > worst.after else ''}{share_text(worst.upper)}", tag("span", what),
+        "p", f"{found.beliefs.at_most}{share_text(worst.upper)}", tag("span", what),
         tag("span", f"{found.beliefs.earlier}: {share_text(worst.before)}"), class_="figure",
     )  # fmt: skip
     status = LABELS[found.status] if attack.about == "values" else found.status

@@ -61,9 +61,8 @@ def verdict_words(release: Release) -> Iterator[str]:
     values = [b for b in headline_beliefs(release) if ATTACKS[b.attack].about == "values"]
     if values:
         worst = max(values, key=worst_first)
-        at_most = "at most " if worst.kind == "bounded" else ""
         yield (
-            f"Risk: the most that anybody can believe about a person's value is {at_most}"
+            f"Risk: the most that anybody can believe about a person's value is {worst.at_most}"
             f"{share_text(worst.worst.upper)} ({worst.attack}; {share_text(worst.worst.before)} {worst.earlier}"
             f"{_of_draws(worst)}){_counted_exactly(values, worst)}{not_computed(release, 'values')}."
         )
