@@ -55,11 +55,11 @@ def test_two_releases_of_a_table(tmp_path: Path) -> None:
 def refused(folder: Path, **second: str) -> Beliefs:
     """Two releases together: p was refused in one of them, q in the other."""
     table = pd.DataFrame(
-        {"p": list("11122"), "q": list("xxyxy"), "diagnosis": list("aabbb"), "ward": list("11112")}
+        {"p": list("11122"), "q": list("xxyxy"), "diagnosis": list("aabbb"), "ward": list("vwxyz")}
     )
     ask = {"model": "simple-l-diversity", "l": 2, "values": ["a"], "attribute": "diagnosis"}
     for kept in "qp":
-        chosen = policy(kept, require=[ask], unit="none")
+        chosen = policy(kept, require=[ask])
         chosen["columns"]["pq".replace(kept, "")]["levels"] = ["0", "1"]
         chosen["columns"] |= {"ward": "identifier"} | (second if kept == "p" else {})
         release = mw.anonymize(table, chosen, folder / kept)
