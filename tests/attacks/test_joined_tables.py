@@ -505,7 +505,7 @@ def test_values_of_one_set_in_two_tables_depend_on_each_other(people: list[tuple
     assert free.measures["attributes"]["s"]["worst"].after == attack(made, "homogeneity").worst.after
 
 
-def test_what_two_choices_tell_together_is_not_computed_and_counts_as_one() -> None:
+def test_what_two_choices_tell_together_is_what_both_leave_open() -> None:
     """Five people, two of whom are ill. One release would have kept p, the other q, had no class more than half ill.
 
     p was refused, so two of {1x, 1x, 1y} are ill, or {2x, 2y}: four worlds, and of nobody more than 1/2. The same of q.
@@ -528,8 +528,8 @@ def test_what_two_choices_tell_together_is_not_computed_and_counts_as_one() -> N
     for each in made:
         assert attack(each, "minimality").worst.after == Fraction(1, 2)
     together = attack(made, "minimality")
-    assert (together.kind, together.worst.upper) == ("not computed", 1)
-    assert "what these choices tell together" in together.sentence()
+    assert (together.kind, together.worst.after) == ("exact", 1)
+    assert together.worst.whom == "each of the 2 people with p 1, q x"
     assert [b["worst"].after for b in together.measures["tables"].values()] == [Fraction(1, 2)] * 2
     gates = [release(rows, "a", {"p": ["0", "1"], "q": ["0", "1"]}) for _ in range(2)]
     assert attack(gates, "minimality").kind == "exact", "what was chosen by quasi-identifiers tells nothing"
