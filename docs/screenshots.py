@@ -1,6 +1,7 @@
 """Pictures of the workbench: `python docs/screenshots.py` takes those of docs/workbench.md; `--all DIR` of all pages.
 
-`--survey` takes those of docs/survey.md alone, of the report of its release.
+`--survey` takes those of docs/survey.md alone, of the report of its release; `--demo` the report and the data card of
+the release that `maskwright demo` makes.
 
 Every page is seen light and dark, 420 and 1280 pixels wide; one that is wider than its window is named (exit code 1).
 A workbench of its own is started on an empty workspace. Needs playwright and Chromium.
@@ -101,6 +102,19 @@ def survey() -> int:
             )
             clip = {"x": 0, "y": top - 10, "width": 900, "height": end - top + 20}
             page.screenshot(path=IMAGES / f"survey-{name}.png", full_page=True, clip=clip)  # type: ignore[arg-type]
+    return 0
+
+
+def demo() -> int:
+    """Pictures of the report and the data card of the release that `maskwright demo` makes."""
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        command = [sys.executable, "-m", "maskwright.cli", "demo", "-o", "release"]
+        clean = {**os.environ, "MASKWRIGHT_STATE": f"{folder}/state"}
+        subprocess.run(command, cwd=folder, env=clean, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+        page = browser.new_page(viewport={"width": 1000, "height": 1240})
+        for name, file in (("report", "private/report.html"), ("data-card", "public/data-card.html")):
+            page.goto(f"file://{folder}/release/{file}")
+            page.screenshot(path=IMAGES / f"{name}.png")
     return 0
 
 
@@ -241,5 +255,6 @@ if __name__ == "__main__":
         "--all", type=Path, metavar="FOLDER", help="pictures of every page, into this folder"
     )
     options.add_argument("--survey", action="store_true", help="pictures of docs/survey.md alone")
+    options.add_argument("--demo", action="store_true", help="pictures of what maskwright demo makes alone")
     asked = options.parse_args()
-    sys.exit(survey() if asked.survey else main(asked.all))
+    sys.exit(survey() if asked.survey else demo() if asked.demo else main(asked.all))

@@ -254,7 +254,7 @@ def _meaning(column: Mapping[str, Any], recoding: str) -> str:
     if column.get("labels") == ["*"]:
         return "nothing: every value is *"
     if column["published_as"] == BY_CLASS:
-        return "coarsened class by class, here more and there less: a value stands for several original ones"
+        return "coarsened class by class, here more, there less or not at all: a value can stand for several"
     return f"recoded to level “{column['published_as']}”: a value stands for several original ones"
 
 
