@@ -20,4 +20,4 @@ def test_a_policy_is_guessed_and_settings_that_would_publish_are_tried(
     source, policy = write_csv(tmp_path / "p.csv", patients(400)), tmp_path / "policy.yaml"
     assert main(["init", str(source), "-o", str(policy)]) == 0, capsys.readouterr().err
     assert "values whose people are alike" in capsys.readouterr().out
-    assert main(["advise", str(source)]) == 0, capsys.readouterr().err
+    assert main(["advise", str(source), "-o", str(tmp_path / "advised.yaml")]) == 0, capsys.readouterr().err
