@@ -158,6 +158,34 @@ def test_an_address_in_one_note_is_refused() -> None:
         mw.anonymize(frame, policy)
 
 
+def test_names_inside_notes_that_repeat_are_refused() -> None:
+    """Sentences that repeat are the labels of a category, unless somebody is named in them."""
+    notes = [
+        f"admitted at night and seen by {'Dr. ' if i % 2 else ''}{name} in ward {i}"
+        for i, name in enumerate(NAMES)
+    ]
+    frame, policy = _people(notes=notes * 4)
+    policy["columns"]["notes"] = "sensitive"
+    with pytest.raises(
+        InputError, match=r"'notes'.*12 of 12 values looked at hold names of people"
+    ) as refused:
+        mw.anonymize(frame, policy)
+    assert not any(name in str(refused.value) for name in NAMES)
+    titled = ["the patient was taken over from Frau Meyer, who is on leave"] * 3
+    found = detect_inside(
+        [*titled, *(f"discharged after {i} days to a home in New York City" for i in range(40))]
+    )
+    assert found is not None
+    assert (found.kind.key, found.passing) == ("person-name", 3)
+    labels = [
+        f"{disease} of the {part}, treated in May or June at San Francisco General"
+        for disease in ("Hodgkin lymphoma", "Crohn disease", "Diseases", "Injury") for part in ("neck", "heart", "skin")
+    ]  # fmt: skip
+    frame, policy = _people(notes=labels * 4)
+    policy["columns"]["notes"] = "sensitive"
+    assert len(mw.anonymize(frame, policy).table) == 48
+
+
 def test_elements_of_sets_are_looked_at() -> None:
     frame, policy = _people(seen=[f"{a};{b}" for a, b in zip(NAMES, NAMES[1:] + NAMES[:1], strict=True)])
     policy["columns"]["seen"] = {"role": "sensitive", "multivalued": ";"}

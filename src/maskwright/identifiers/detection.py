@@ -537,11 +537,37 @@ def identifiers_inside(text: str) -> Iterator[tuple[int, int, str]]:
                 yield found.start(), found.end(), kind
 
 
+LEAST_NAMED = Fraction(1, 20)  # of the sentences of a column: fewer may be streets or prizes called after somebody
+
+
+def _names_somebody(text: str) -> bool:
+    """Whether a sentence has a whole name inside, or a title before a name, in words with capitals side by side."""
+    given, family = _known_names()
+    title = before = False  # the word before: a title, a given name
+    end = -1
+    for found in _WORD.finditer(text):
+        word, apart = _folded(found[0]), text[end : found.start()] if end >= 0 else "."
+        end = found.end()
+        beside = apart.strip() in ("", ".") if title else apart == " "
+        known = found[0][0].isupper() and (word in family or word in given)
+        if known and beside and (title or before):
+            return True
+        title, before = word in _TITLES and len(word) > 1, known and word in given
+    return False
+
+
 def detect_inside(values: Sequence[str]) -> Detection | None:
-    """The kind of identifier that stands inside some of the texts of a column, most often; None: in none of them."""
+    """The kind of identifier that stands inside some of the texts of a column, most often; None: in none of them.
+
+    Names of people are looked for in sentences alone, and found where several of them have one.
+    """
     counts: Counter[str] = Counter()
     for value in values:
         counts.update({kind for _, _, kind in identifiers_inside(value)})
+    if not counts and are_sentences(values):
+        named = sum(map(_names_somebody, spread_sample(values)))
+        if named >= max(3, LEAST_NAMED * min(len(values), VALUES)):
+            counts["person-name"] = named
     if not counts:
         return None
     kind, number = counts.most_common(1)[0]
