@@ -142,10 +142,10 @@ def test_lengths_that_are_on_offer_can_be_published(tmp_path: Path) -> None:
     """The # before their lines is taken away, and one put before the dates, as the notes say."""
     found = mw.suggest_policy(stays(tmp_path, ["cough", "fever", "pain"]), tried=False)
     notes = {p.name: " ".join(p.notes) for p in found.profiles}
-    for column, name in (("born on", "age"), ("left", "days")):
+    for column, name, place in (("born on", "age", "its"), ("left", "days", "their")):
         assert (
-            f"to publish {name}, take away the # before its two lines (under prepare and under columns)"
-            in (notes[column])
+            f"to publish {name} in {place} place, take away the # before its two lines (under"
+            in notes[column]
         )
     assert "age" not in found.policy.columns
     text = re.sub(r"(?m)^  # (age|days): \{", r"  \1: {", found.text).replace("# prepare:", "prepare:")

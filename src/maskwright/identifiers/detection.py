@@ -537,7 +537,9 @@ def identifiers_inside(text: str) -> Iterator[tuple[int, int, str]]:
                 yield found.start(), found.end(), kind
 
 
-LEAST_NAMED = Fraction(1, 20)  # of the sentences of a column: fewer may be streets or prizes called after somebody
+LEAST_NAMED = Fraction(
+    1, 20
+)  # of the sentences of a column: fewer may be streets or prizes called after somebody
 
 
 def _names_somebody(text: str) -> bool:
@@ -566,7 +568,7 @@ def detect_inside(values: Sequence[str]) -> Detection | None:
         counts.update({kind for _, _, kind in identifiers_inside(value)})
     if not counts and are_sentences(values):
         named = sum(map(_names_somebody, spread_sample(values)))
-        if named >= max(3, LEAST_NAMED * min(len(values), VALUES)):
+        if named >= 3 and named >= LEAST_NAMED * min(len(values), VALUES):
             counts["person-name"] = named
     if not counts:
         return None

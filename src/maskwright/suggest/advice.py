@@ -6,6 +6,8 @@ values, and what they need decides between labels that are as narrow as can be a
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,7 @@ from maskwright.policy.policy import Policy
 from maskwright.suggest.presets import PRESETS
 
 FEW = 300  # rows on which methods and models are tried for whether they can serve a table at all
+TURN_S = 4.0  # of processor time for each of these trials; `samarati` on many columns took minutes
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,8 @@ def find_unsuited(source: Any, policy: Policy) -> Unsuited:
         table = engine.sample_table(engine.open(source, reading_options(policy)), FEW)
     finally:
         engine.close()
-    trials = Trials(Job(table, policy, attacks=(), metrics=()))
+    turn = _Turn()
+    trials = Trials(Job(table, policy, attacks=(), metrics=()), cancelled=turn.is_over)
     base = policy.to_dict()
     try:
         methods = {
@@ -156,7 +160,9 @@ def find_unsuited(source: Any, policy: Policy) -> Unsuited:
             name: {"require": [{"model": name, **_tried_settings(cls, policy)}]}
             for name, cls in MODELS.items()
         }
-        return Unsuited(_refused(trials, base, policy, methods), _refused(trials, base, policy, models))
+        return Unsuited(
+            _refused(trials, turn, base, policy, methods), _refused(trials, turn, base, policy, models)
+        )
     finally:
         trials.close()
 
@@ -168,17 +174,37 @@ def _tried_settings(cls: type[Registered], policy: Policy) -> dict[str, Any]:
     return {**likely_settings(cls), **about, **gate}
 
 
+class _Turn:
+    """The processor time of one trial: what is refused for what it is, is refused at once."""
+
+    def __init__(self) -> None:
+        self.end = math.inf
+
+    def begin(self) -> None:
+        """Let the time of the next trial begin."""
+        self.end = time.process_time() + TURN_S
+
+    def is_over(self) -> bool:
+        """Whether its time has ended."""
+        return time.process_time() > self.end
+
+
 def _refused(
-    trials: Trials, base: Mapping[str, Any], policy: Policy, changes: Mapping[str, Mapping[str, Any]]
+    trials: Trials,
+    turn: _Turn,
+    base: Mapping[str, Any],
+    policy: Policy,
+    changes: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, str]:
     """Those of some changes that are refused for what they are, not for what few rows happen to hold."""
     found = {}
     for name, change in changes.items():
+        turn.begin()
         try:
             trials.release(Policy.of({**base, **change}, "policy").beside(policy))
         except (PolicyError, UsageError) as problem:
             reason = str(problem).removeprefix("require[0]: ").removeprefix("method ")
             found[name] = reason.removeprefix(f"{name}: ")
         except MaskwrightError:
-            continue  # these rows do not satisfy it: others may
+            continue  # these rows do not satisfy it, or its time ended: others may satisfy it
     return found

@@ -63,10 +63,9 @@ class Length:
     def note(self) -> str:
         """What is said beside the last of the dates."""
         lines = "the # before its two lines (under prepare and under columns)"
-        instead = (
-            f"{'it' if len(self.dates) == 1 else 'them'}, put one before {' and before '.join(self.dates)}"
-        )
-        return f"{self.why}; to publish {self.column}, take away {lines}, and to leave out {instead}"
+        place = "in its place" if len(self.dates) == 1 else "in their place"
+        instead = f"put one before {' and before '.join(self.dates)}"
+        return f"{self.why}; to publish {self.column} {place}, take away {lines} and {instead}"
 
 
 def find_mess(facts: Facts) -> Mess | None:
