@@ -70,14 +70,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _short_searches() -> Iterator[None]:
+def _short_searches() -> Iterator[pytest.MonkeyPatch]:
     """A search of a lattice too large to be listed uses its time: no test waits for that, unless it says `budget_s`."""
     with (
         pytest.MonkeyPatch.context() as patched
     ):  # a test's own `monkeypatch` is undone before its other fixtures
         if module := sys.modules.get("maskwright.methods.optimal_lattice"):
             patched.setattr(module, "BUDGET_S", 3.0)
-        yield
+        yield patched
 
 
 # Folders whose tests are about what is believed, and how sure that is

@@ -155,8 +155,8 @@ def test_every_objective_is_listed() -> None:
     assert set(OBJECTIVES) == set(lattices.OBJECTIVES)
 
 
-def test_the_time_of_a_large_search_grows_with_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # tests are given less
+def test_the_time_of_a_large_search_grows_with_the_table(_short_searches: pytest.MonkeyPatch) -> None:
+    _short_searches.undo()  # tests are given less
 
     def seconds(tuples: int, columns: int, **options: float) -> float:
         task = SimpleNamespace(summary=SimpleNamespace(n_tuples=tuples, attributes=range(columns)))
