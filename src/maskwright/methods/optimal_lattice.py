@@ -38,7 +38,7 @@ from maskwright.methods._rows.anatomize import Anatomize, anatomize_groups, no_s
 from maskwright.runtime.time_budget import TimeBudget, TimeTaken
 
 
-class Counted:
+class CountedChecks:
     """Checks whose work is counted."""
 
     def __init__(self, checks: Checks, work: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ def _counted(task: Task, checks: Checks) -> Checks:
         return checks
     by_kernel = isinstance(checks, CompiledChecker)
     usual_s = task.summary.n_tuples * len(task.summary.codes) * (CHECK_S if by_kernel else MODEL_CHECK_S)
-    return Counted(checks, lambda: task.progress.work(ANY_CHECK_S + usual_s))
+    return CountedChecks(checks, lambda: task.progress.work(ANY_CHECK_S + usual_s))
 
 
 FAST_CHECK_S = 0.5e-9  # usual seconds for a value of a tuple, in a check of a node without Python in between

@@ -59,9 +59,9 @@ def found_together(
     if any(sorted(t.grouping.summary.sensitive) != names for t in targets):
         return None
     shared = replace(budget, seconds=budget.seconds / (len(targets) + 1))
-    listed: list[_Release] = []
+    listed: list[_ReleaseWorlds] = []
     for target, kinds in zip(targets, crowd.tuples, strict=True):
-        found = _Release.of(target, kinds, names, shared)
+        found = _ReleaseWorlds.of(target, kinds, names, shared)
         if found is None:
             return None
         listed.append(found)
@@ -72,7 +72,7 @@ def found_together(
 
 
 @dataclass(frozen=True, eq=False)
-class _Release:
+class _ReleaseWorlds:
     """One of the releases, and in which worlds it is published.
 
     Attributes:
@@ -91,7 +91,7 @@ class _Release:
     likely: dict[World, Fraction]
 
     @staticmethod
-    def of(target: Target, kinds: Ints, names: Sequence[str], budget: WorldBudget) -> _Release | None:
+    def of(target: Target, kinds: Ints, names: Sequence[str], budget: WorldBudget) -> _ReleaseWorlds | None:
         """What is known of a release; None: its worlds cannot be counted."""
         found = likely_worlds(target, budget)
         if found is None:
@@ -106,7 +106,7 @@ class _Release:
             values = (None, *target.grouping.summary.sensitive[name].values)
             texts.append([values[code] for code in places.codes[name].tolist()])
         items = list(zip(*texts, strict=True))[: int(places.items.max(initial=-1)) + 1]
-        return _Release(target, places, unit_of[kinds].tolist(), block.tolist(), items, likely)
+        return _ReleaseWorlds(target, places, unit_of[kinds].tolist(), block.tolist(), items, likely)
 
     @property
     def real(self) -> World:
@@ -120,7 +120,7 @@ class _Release:
         return unit >= 0 and bool((self.places.group[self.places.unit == unit] >= 0).any())
 
 
-def _same_choices(a: _Release, b: _Release) -> bool:
+def _same_choices(a: _ReleaseWorlds, b: _ReleaseWorlds) -> bool:
     """Whether the random choices of two releases may be the same ones: the same was run on the same, and came out."""
     if a.target.method != b.target.method or list(a.target.models) != list(b.target.models):
         return False
@@ -136,7 +136,7 @@ class _JointWorlds:
     and what people hold who are in others only, is dealt.
     """
 
-    def __init__(self, sizes: Sequence[int], releases: Sequence[_Release], budget: WorldBudget) -> None:
+    def __init__(self, sizes: Sequence[int], releases: Sequence[_ReleaseWorlds], budget: WorldBudget) -> None:
         base = max(releases, key=lambda r: (r.places.n_units, -len(r.likely)))
         self.releases = [base, *(r for r in releases if r is not base)]
         self.sizes = sizes
@@ -154,7 +154,7 @@ class _JointWorlds:
         self.held = [[0] * len(self.items) for _ in sizes]
         self.kept = 0
 
-    def _of_all(self, release: _Release, world: World) -> World:
+    def _of_all(self, release: _ReleaseWorlds, world: World) -> World:
         """A world of one release, with the items of all."""
         at = [release.items.index(item) if item in release.items else -1 for item in self.items]
         return tuple(tuple(row[i] if i >= 0 else 0 for i in at) for row in world)

@@ -5,7 +5,7 @@ step up in one column and a new descent that may not undo it; then restarts, a f
 *Lower end*: cut the columns into disjoint parts, and search each part alone with all other columns at their top.
 What must be lost at such a coarse node must be lost at every node below it; so the cost of a part, minimised over
 its own small lattice, is a lower bound on what the part costs in any node, and the parts add up (or multiply).
-Then `Frontier` decides the columns one after another.
+Then `NodeFrontier` decides the columns one after another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from maskwright.domain.exact import number_text
 from maskwright.kernels.node_check import Check, Checks
-from maskwright.methods._lattice.frontier import Frontier, term_of
+from maskwright.methods._lattice.frontier import NodeFrontier, term_of
 from maskwright.methods._lattice.lattice import Lattice
 from maskwright.methods._lattice.objectives import Bounds
 from maskwright.methods._lattice.sweep import LatticeSearch, SearchResult, Stop, dive_spreads
@@ -224,7 +224,7 @@ class Anytime(LatticeSearch):
             score = math.expm1(cost / max(1, sum(objective.factors)))
         return score - 1e-12 * (1 + abs(score))
 
-    def _frontier(self, stop: Stop) -> Frontier | None:
+    def _frontier(self, stop: Stop) -> NodeFrontier | None:
         """The columns in the order of the best parts, and what the last of them cost alone."""
         if self.bounds.objective.kind not in ("rows", "height"):
             return None
@@ -235,7 +235,7 @@ class Anytime(LatticeSearch):
                 alone = 0.0 if stop.now(self.found) else self._part_cost(frozenset(part[i:]), stop)
                 rest.insert(0, later + (alone or 0.0))
             order = [*part, *order]
-        return Frontier(self.project(None), order, rest, self.lattice)
+        return NodeFrontier(self.project(None), order, rest, self.lattice)
 
     def _take_turns(self, stop: Stop) -> None:
         """Raise the bound and look for better nodes, until they meet, nothing is new or it is time to stop.
@@ -266,7 +266,7 @@ class Anytime(LatticeSearch):
                     self._restart(rng, stop)
                 idle = 0 if self.found.checked > known else idle + 1
 
-    def _go_on(self, frontier: Frontier) -> None:
+    def _go_on(self, frontier: NodeFrontier) -> None:
         """Take the frontier one step further; a node at its end is checked for itself."""
         if self.found.best is not None:
             terms = (term_of(self.bounds.objective, c, v) for c, v in enumerate(self.found.vector))

@@ -25,7 +25,7 @@ class Opening(NamedTuple):
     excess: tuple[int, ...]
 
 
-class Frontier:
+class NodeFrontier:
     """Columns are decided one after another; the node that costs least is taken further.
 
     Every node of the lattice lies below one of them, so that the least cost is a lower bound on every score.
