@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwright.domain.exact import exact_bincount
+from maskwright.domain.exact import exact_bincount, sorted_distinct
 from maskwright.domain.guards import Guards, merged_guards
 
 Ints = NDArray[np.int64]
@@ -170,7 +170,7 @@ def kept_pairs(pairs: tuple[Ints, Ints], class_of: Ints) -> tuple[Ints, Ints]:
     """The (class, person) pairs where class i is now class `class_of[i]` (−1: none), each once."""
     owner, person = class_of[pairs[0]], pairs[1]
     n = int(person.max(initial=0)) + 1
-    keys = np.unique(owner[owner >= 0] * n + person[owner >= 0])
+    keys = sorted_distinct(owner[owner >= 0] * n + person[owner >= 0])
     return keys // n, keys % n
 
 
