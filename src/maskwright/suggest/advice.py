@@ -6,10 +6,10 @@ values, and what they need decides between labels that are as narrow as can be a
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from maskwright.domain.settings import Registered, did_you_mean, likely_settings
@@ -21,6 +21,7 @@ from maskwright.pipeline.job import Job
 from maskwright.pipeline.what_if import Trials
 from maskwright.policy.binding import reading_options
 from maskwright.policy.policy import Policy
+from maskwright.runtime.time_budget import TimeBudget
 from maskwright.suggest.presets import PRESETS
 
 FEW = 300  # rows on which methods and models are tried for whether they can serve a table at all
@@ -149,8 +150,7 @@ def find_unsuited(source: Any, policy: Policy) -> Unsuited:
         table = engine.sample_table(engine.open(source, reading_options(policy)), FEW)
     finally:
         engine.close()
-    turn = _Turn()
-    trials = Trials(Job(table, policy, attacks=(), metrics=()), cancelled=turn.is_over)
+    trials = Trials(Job(table, policy, attacks=(), metrics=()))
     base = policy.to_dict()
     try:
         methods = {
@@ -160,9 +160,7 @@ def find_unsuited(source: Any, policy: Policy) -> Unsuited:
             name: {"require": [{"model": name, **_tried_settings(cls, policy)}]}
             for name, cls in MODELS.items()
         }
-        return Unsuited(
-            _refused(trials, turn, base, policy, methods), _refused(trials, turn, base, policy, models)
-        )
+        return Unsuited(_refused(trials, base, policy, methods), _refused(trials, base, policy, models))
     finally:
         trials.close()
 
@@ -174,32 +172,14 @@ def _tried_settings(cls: type[Registered], policy: Policy) -> dict[str, Any]:
     return {**likely_settings(cls), **about, **gate}
 
 
-class _Turn:
-    """The processor time of one trial: what is refused for what it is, is refused at once."""
-
-    def __init__(self) -> None:
-        self.end = math.inf
-
-    def begin(self) -> None:
-        """Let the time of the next trial begin."""
-        self.end = time.process_time() + TURN_S
-
-    def is_over(self) -> bool:
-        """Whether its time has ended."""
-        return time.process_time() > self.end
-
-
 def _refused(
-    trials: Trials,
-    turn: _Turn,
-    base: Mapping[str, Any],
-    policy: Policy,
-    changes: Mapping[str, Mapping[str, Any]],
+    trials: Trials, base: Mapping[str, Any], policy: Policy, changes: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
-    """Those of some changes that are refused for what they are, not for what few rows happen to hold."""
+    """Those of some changes that are refused for what they are, at once, not for what few rows happen to hold."""
     found = {}
     for name, change in changes.items():
-        turn.begin()
+        turn = TimeBudget(TURN_S, time.process_time)
+        trials.cancelled = partial(getattr, turn, "is_over")
         try:
             trials.release(Policy.of({**base, **change}, "policy").beside(policy))
         except (PolicyError, UsageError) as problem:
